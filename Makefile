@@ -1,0 +1,38 @@
+# Two commands: `make demo` shows what tamis does, `make test` proves it. Both start from a bare Python >= 3.11.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+ALL := --editable '.[neural,plot,cli]'
+
+.PHONY: demo test lint bench clean
+
+demo: .venv/core
+	$(BIN)/python -m tamis demo
+
+test: .venv/all lint
+	SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+
+lint: .venv/all
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: .venv/all
+	$(BIN)/python -m bench probe
+	$(BIN)/python -m bench gram-schmidt-speed
+
+clean:
+	rm -rf .venv build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/core: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) --upgrade pip hatchling
+	$(PIP) --editable .
+	touch $@
+
+.venv/all: .venv/core
+	$(PIP) $(ALL) --group test --group lint --group bench
+	touch $@

@@ -1,0 +1,10 @@
+# The public names, one line each; __init__.py loads them on first use.
+from tamis.rank.greedy._forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
+from tamis.rank.greedy._gram_schmidt import GramSchmidt as GramSchmidt
+from tamis.rank.univariate._correlation_score import CorrelationScore as CorrelationScore
+from tamis.rank.univariate._fisher_score import FisherScore as FisherScore
+from tamis.rank.univariate._max_variance import MaxVariance as MaxVariance
+from tamis.rank.univariate._random_selection import RandomSelection as RandomSelection
+
+__version__: str
+__all__: list[str]

@@ -1,0 +1,139 @@
+"""Checks on what comes in, with errors that name the column and say what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils._array_api import get_namespace, move_to
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+_MOST_NAMED = 5
+
+
+def check_table(
+    estimator: BaseEstimator, X: Any, y: Any = "no_validation", *, accept_sparse: bool
+) -> tuple[Any, np.ndarray | None]:
+    """Validate a table, and a target unless it is "no_validation", for fitting."""
+    supervised = not (isinstance(y, str) and y == "no_validation")
+    try:
+        checked = validate_data(
+            estimator,
+            X,
+            y=_check_target(y) if supervised else "no_validation",
+            accept_sparse=("csc", "csr") if accept_sparse else False,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=2,
+        )
+    except (ValueError, TypeError) as error:
+        if guilty := _non_numeric_columns(X):
+            raise ValueError(
+                f"{_enumerate_columns(guilty)} not numeric; encode or drop them first"
+            ) from error
+        raise
+    table, target = checked if supervised else (checked, None)
+    _check_finite(table, getattr(estimator, "feature_names_in_", None))
+    _check_not_all_constant(table)
+    return table, None if target is None else np.asarray(move_to(target, xp=np, device="cpu"))
+
+
+def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
+    """Validate row weights; their sum is what the stopping rules count as the number of samples."""
+    if sample_weight is None:
+        return None
+    sample_weight = move_to(sample_weight, xp=np, device="cpu")
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weight = np.asarray(move_to(weight, xp=np, device="cpu"))
+    if np.count_nonzero(weight) < 2 or weight.sum() < 2:
+        raise ValueError(
+            f"sample_weight sums to {weight.sum():g} over {np.count_nonzero(weight)} rows: at least two rows must count. "
+            "Weights stand for repeated rows; scale relative ones to a mean of 1"
+        )
+    return weight
+
+
+def column_name(names: Any, j: int) -> str:
+    """What people call column ``j``: its name if it has one."""
+    return f"x{j}" if names is None else str(names[j])
+
+
+def _check_target(y: Any) -> Any:
+    """Refuse missing or infinite targets, and say how many there are."""
+    if y is None:
+        return y
+    values = y if hasattr(y, "dtype") else np.asarray(y)
+    if str(getattr(values, "dtype", "")).startswith("float") and getattr(values, "ndim", 0) == 1:
+        values = np.asarray(move_to(values, xp=np, device="cpu"))
+        for test, word in ((np.isnan, "NaN"), (np.isinf, "infinity")):
+            if count := int(test(values).sum()):
+                raise ValueError(
+                    f"Input y contains {word} in {count} of {values.size} rows; drop those rows first"
+                )
+    return y
+
+
+def _non_numeric_columns(X: Any) -> list[str]:
+    """Columns of a table that cannot be read as numbers."""
+    if nw.dependencies.is_into_dataframe(X):
+        frame = nw.from_native(X, eager_only=True)
+        return [f"'{name}'" for name in frame.columns if not _is_numeric(frame[name].to_numpy())]
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
+        if any(isinstance(value, dict) for value in X.flat):
+            return []  # scikit-learn's TypeError says it already
+        return [f"{j}" for j in range(X.shape[1]) if not _is_numeric(X[:, j])]
+    return []
+
+
+def _is_numeric(values: np.ndarray) -> bool:
+    if values.dtype.kind in "mM":
+        return False
+    try:
+        values.astype(float)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _enumerate_columns(columns: list[str]) -> str:
+    named = ", ".join(columns[:_MOST_NAMED])
+    if len(columns) > _MOST_NAMED:
+        named += f" and {len(columns) - _MOST_NAMED} more"
+    return f"column {named} is" if len(columns) == 1 else f"columns {named} are"
+
+
+def _check_finite(X: Any, names: Any) -> None:
+    """One cheap pass; only a table that fails it is searched column by column."""
+    values = X.data if sparse.issparse(X) else X
+    xp, _ = get_namespace(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if bool(xp.isfinite(xp.sum(values))) or bool(xp.all(xp.isfinite(values))):
+            return
+    dense_rows = X.tocoo() if sparse.issparse(X) else None
+    for test, word, advice in (
+        (np.isnan, "NaN", "missing values; impute or drop them first"),
+        (np.isinf, "infinity", "infinite values; replace or drop them first"),
+    ):
+        if dense_rows is not None:
+            counts = np.bincount(dense_rows.col[test(dense_rows.data)], minlength=X.shape[1])
+        else:
+            counts = test(np.asarray(move_to(X, xp=np, device="cpu"))).sum(axis=0)
+        if guilty := np.flatnonzero(counts).tolist():
+            listed = ", ".join(f"'{column_name(names, j)}' holds {counts[j]}" for j in guilty[:_MOST_NAMED])
+            more = f" (and {len(guilty) - _MOST_NAMED} more columns)" if len(guilty) > _MOST_NAMED else ""
+            raise ValueError(f"Input X contains {word}: column {listed}{more} {advice}")
+
+
+def _check_not_all_constant(X: Any) -> None:
+    """Refuse a table in which no column varies; usually settled by the first one."""
+    if sparse.issparse(X):
+        lowest, highest = X.min(axis=0).toarray(), X.max(axis=0).toarray()
+        varies = bool((lowest != highest).any())
+    else:
+        xp, _ = get_namespace(X)
+        varies = any(bool(xp.any(X[:, j] != X[0, j])) for j in range(X.shape[1]))
+    if not varies:
+        raise ValueError("every column of X is constant: there is nothing to rank")

@@ -1,0 +1,430 @@
+"""The contract: a ranker orders features, a stopping rule cuts the order, and any pair that fits works together."""
+
+from __future__ import annotations
+
+import importlib
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, _fit_context, clone
+from sklearn.callback import CallbackSupportMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags, _safe_indexing, check_random_state
+from sklearn.utils._array_api import (
+    _is_numpy_namespace,
+    check_same_namespace,
+    get_namespace,
+    get_namespace_and_device,
+    move_to,
+)
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._validation import check_table, check_weights, column_name
+
+__all__ = [
+    "Ranker",
+    "Ranking",
+    "SequentialRanker",
+    "Step",
+    "StopDecision",
+    "StoppingRule",
+    "fresh",
+    "rule_names",
+    "track",
+    "weight_argument",
+]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a sequential ranker: the feature decided on, its criterion then, and what else is known."""
+
+    feature: int
+    criterion: float
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What a ranker found.
+
+    Attributes
+    ----------
+    order : ndarray
+        Feature indices, best first; may end early (a lasso's support).
+    scores : ndarray of shape (n_features,)
+        Higher is always better; NaN where the method gives none. One-shot methods sort by them; in sequential ones
+        they are the criterion at the time the feature was decided on.
+    path : tuple of Step
+        What happened at each step.
+    certificate : mapping
+        How we know that it converged.
+    """
+
+    order: np.ndarray
+    scores: np.ndarray
+    path: tuple[Step, ...] = ()
+    certificate: Mapping[str, Any] = field(default_factory=lambda: {"converged": True})
+
+    @classmethod
+    def from_scores(cls, scores: np.ndarray) -> Ranking:
+        """Sort by score, best first; ties go to the lowest index, features without a score are not ranked."""
+        scores = np.asarray(scores)
+        order = np.argsort(-scores, kind="stable")
+        return cls(order[: np.count_nonzero(~np.isnan(scores))], scores)
+
+
+@dataclass(frozen=True)
+class StopDecision:
+    """How many features to keep, and why.
+
+    Attributes
+    ----------
+    n_features : int
+    reason : str
+        For people.
+    curve : ndarray
+        The figure that the rule looked at, at each of ``curve_at``.
+    curve_at : ndarray
+        Number of features that each entry of ``curve`` speaks of.
+    spread : ndarray or None
+        Standard error of ``curve``, where it is an estimate.
+    threshold : float or None
+        What the curve was held against.
+    label : str
+        What the curve shows, for axes and table heads.
+    ranking : Ranking or None
+        Replaces the ranker's own, where the rule ranked many times and so knows a steadier order.
+    """
+
+    n_features: int
+    reason: str
+    curve: np.ndarray = field(default_factory=lambda: np.empty(0))
+    curve_at: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
+    spread: np.ndarray | None = None
+    threshold: float | None = None
+    label: str = ""
+    ranking: Ranking | None = None
+
+
+class StoppingRule(BaseEstimator):
+    """Decides how much of a ranking to keep.
+
+    A rule that works along a sequential ranker's path may end it early through :meth:`enough` or :meth:`most`.
+    """
+
+    requires: ClassVar[frozenset[str]] = frozenset()
+    _registry: ClassVar[dict[str, type[StoppingRule]]] = {}
+    _parameter_constraints: ClassVar[dict] = {}
+
+    def __init_subclass__(cls, name: str | None = None) -> None:
+        super().__init_subclass__()
+        if name is not None:
+            StoppingRule._registry[name] = cls
+
+    @abstractmethod
+    def decide(
+        self,
+        ranker: Ranker,
+        ranking: Ranking,
+        X: Any,
+        y: np.ndarray | None,
+        rng: np.random.RandomState,
+        sample_weight: np.ndarray | None = None,
+    ) -> StopDecision:
+        """Cut ``ranking``, which ``ranker`` found on ``(X, y)``."""
+
+    def check(self, ranker: Ranker, n_candidates: int) -> None:
+        """Refuse bad parameters, and rankers that lack what the rule needs, before any work is done."""
+        self._validate_params()
+        if missing := self.requires - ranker.provides:
+            raise ValueError(
+                f"{type(self).__name__} needs a ranker that provides {', '.join(sorted(missing))}, which "
+                f"{type(ranker).__name__} does not; use MonteCarloProbe or CrossValidation, which work with any ranker"
+            )
+
+    def most(self, n_candidates: int) -> int | None:
+        """Upper bound on how many features can be kept, if known beforehand."""
+        return None
+
+    def enough(self, path: Sequence[Step]) -> bool:
+        """Whether the steps so far settle the decision."""
+        return False
+
+
+def rule_names() -> list[str]:
+    """Names by which ``stop=`` finds the rules."""
+    importlib.import_module("tamis.stop")  # fills the registry; not at the top, for rules import this module
+    return sorted(StoppingRule._registry)
+
+
+def _make_rule(name: str, parameters: Mapping[str, Any]) -> StoppingRule:
+    known = rule_names()
+    if name not in known:
+        raise ValueError(f"stop='{name}' is no stopping rule; choose 'auto' or one of {', '.join(known)}")
+    return StoppingRule._registry[name](**parameters)
+
+
+class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
+    """Base of every method: ``fit`` = validate, rank, stop, fitted attributes. A method writes :meth:`_rank`.
+
+    Class attributes say what a method is: ``supervised``, ``one_shot`` (its order sorts its scores), ``provides`` (what
+    rules may require of it), ``accepts`` (kinds of input besides dense numpy: "sparse", "array_api"), ``natural_stop``
+    (name and parameters of the rule behind ``stop="auto"``).
+    """
+
+    supervised: ClassVar[bool] = True
+    one_shot: ClassVar[bool] = True
+    provides: ClassVar[frozenset[str]] = frozenset()
+    accepts: ClassVar[frozenset[str]] = frozenset()
+    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("top-k", {"n_features": 0.5})
+
+    _parameter_constraints: ClassVar[dict] = {
+        "stop": [
+            str,
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+            HasMethods("decide"),
+        ],
+    }
+
+    @abstractmethod
+    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        """Rank the validated columns of ``X``: the one hook that a method writes.
+
+        A method whose ``fit`` takes ``sample_weight`` adds it here as a last argument that defaults to None.
+        """
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Ranker:
+        """Rank the features of ``X`` and decide how many to keep.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Target; ignored by unsupervised methods.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, None)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Ranker:
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self)
+        accept_sparse = "sparse" in self.accepts
+        if self.supervised:
+            X, y = check_table(self, X, y, accept_sparse=accept_sparse)
+        else:  # the method looks at X alone, but a rule such as cross-validation may want y
+            X, _ = check_table(self, X, accept_sparse=accept_sparse)
+        sample_weight = check_weights(sample_weight, X)
+        rule = self._stopping_rule()
+        rule.check(self, self._n_candidates(X))
+        ranking, decision = self._select(X, y, sample_weight, rule)
+        self._store(X, decision.ranking or ranking, decision)
+        context.call_on_fit_task_end(estimator=self)
+        return self
+
+    def _select(
+        self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, rule: StoppingRule
+    ) -> tuple[Ranking, StopDecision]:
+        """Rank, then stop."""
+        ranking = self._run(
+            X, y, check_random_state(getattr(self, "random_state", None)), sample_weight, rule
+        )
+        seeds = (getattr(rule, "random_state", None), getattr(self, "random_state", None), 0)
+        rng = check_random_state(next(seed for seed in seeds if seed is not None))
+        return ranking, rule.decide(self, ranking, X, y, rng, sample_weight)
+
+    def _run(
+        self,
+        X: Any,
+        y: np.ndarray | None,
+        rng: np.random.RandomState,
+        sample_weight: np.ndarray | None,
+        rule: StoppingRule,
+    ) -> Ranking:
+        return self._rank(X, y, rng, **weight_argument(sample_weight))
+
+    def _n_candidates(self, X: Any) -> int:
+        return X.shape[1]
+
+    def _features(self, X: Any, indices: np.ndarray) -> Any:
+        """The given features of a validated table."""
+        return _safe_indexing(X, indices, axis=1)
+
+    def _feature_name(self, j: int) -> str:
+        """What people call feature ``j``."""
+        return column_name(getattr(self, "feature_names_in_", None), j)
+
+    def _stopping_rule(self) -> StoppingRule:
+        """The rule behind ``stop``, whatever way it was given."""
+        stop = self.stop  # type: ignore[attr-defined]
+        if stop is None:
+            return _make_rule("top-k", {"n_features": None})
+        if isinstance(stop, str):
+            return _make_rule(*self.natural_stop) if stop == "auto" else _make_rule(stop, {})
+        if isinstance(stop, Real):
+            return _make_rule("top-k", {"n_features": stop})
+        return stop
+
+    def _store(self, X: Any, ranking: Ranking, decision: StopDecision) -> None:
+        """Set the fitted attributes; arrays follow ``X`` to its namespace and device."""
+        rank = np.full(ranking.scores.size, ranking.order.size + 1)
+        rank[ranking.order] = np.arange(1, ranking.order.size + 1)
+        support = np.zeros(ranking.scores.size, dtype=bool)
+        support[ranking.order[: decision.n_features]] = True
+        xp, _, device = get_namespace_and_device(X)
+        scores = ranking.scores
+        if not sparse.issparse(X) and X.dtype == xp.float32:
+            scores = scores.astype(np.float32)
+        arrays = {"scores_": scores, "order_": ranking.order, "ranking_": rank, "support_": support}
+        for name, values in arrays.items():
+            setattr(self, name, values if _is_numpy_namespace(xp) else move_to(values, xp=xp, device=device))
+        self.path_ = ranking.path
+        self.stop_ = decision
+        self.certificate_ = dict(ranking.certificate)
+
+    def _get_support_mask(self) -> np.ndarray:
+        check_is_fitted(self)
+        return np.asarray(move_to(self.support_, xp=np, device="cpu"))
+
+    def transform(self, X: Any) -> Any:
+        """Keep the selected columns of ``X``.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        table of shape (n_samples, n_selected)
+        """
+        check_is_fitted(self)
+        if "array_api" in self.accepts:
+            check_same_namespace(X, self, attribute="scores_", method="transform")
+        return super().transform(X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Put the selected columns back in their places, with zeros where others were.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_selected)
+
+        Returns
+        -------
+        table of shape (n_samples, n_features)
+        """
+        xp, is_array_api = get_namespace(X)
+        if not is_array_api or _is_numpy_namespace(xp):
+            return super().inverse_transform(X)
+        place = np.flatnonzero(self._get_support_mask())
+        full = xp.zeros((X.shape[0], self.support_.shape[0]), dtype=X.dtype, device=X.device)
+        for source, target in enumerate(place.tolist()):
+            full[:, target] = X[:, source]
+        return full
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.supervised
+        tags.input_tags.sparse = "sparse" in self.accepts
+        tags.array_api_support = "array_api" in self.accepts
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class SequentialRanker(Ranker):
+    """Base of methods that decide on one feature after another; a method writes :meth:`_steps`.
+
+    The rule in force is asked after each step whether it has seen enough, so that a long path ends early.
+    """
+
+    one_shot: ClassVar[bool] = False
+
+    @abstractmethod
+    def _steps(
+        self, X: Any, y: np.ndarray | None, rng: np.random.RandomState, limit: int | None
+    ) -> Iterator[Step]:
+        """Yield steps, best feature first; at most ``limit`` of them will be used, if it is known."""
+
+    def _certificate(self, path: Sequence[Step]) -> dict[str, Any]:
+        """How we know that the path is right."""
+        return {"converged": True, "n_iter": len(path)}
+
+    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        return self._collect(X, self._steps(X, y, rng, None), None, lambda path: False)
+
+    def _run(
+        self,
+        X: Any,
+        y: np.ndarray | None,
+        rng: np.random.RandomState,
+        sample_weight: np.ndarray | None,
+        rule: StoppingRule,
+    ) -> Ranking:
+        limit = rule.most(self._n_candidates(X))
+        steps = self._steps(X, y, rng, limit, **weight_argument(sample_weight))
+        return self._collect(X, steps, limit, rule.enough)
+
+    def _collect(
+        self,
+        X: Any,
+        steps: Iterable[Step],
+        limit: int | None,
+        enough: Callable[[Sequence[Step]], bool],
+    ) -> Ranking:
+        path: list[Step] = []
+        for step in track(self, steps, task_name="rank", total=limit):
+            path.append(step)
+            if len(path) == limit or enough(path):
+                break
+        scores = np.full(self._n_candidates(X), np.nan)
+        order = np.array([step.feature for step in path], dtype=np.int64)
+        scores[order] = [step.criterion for step in path]
+        return Ranking(order, scores, tuple(path), self._certificate(path))
+
+
+def weight_argument(sample_weight: np.ndarray | None) -> dict[str, np.ndarray]:
+    """Keyword argument for methods that take weights; nothing where none are given."""
+    return {} if sample_weight is None else {"sample_weight": sample_weight}
+
+
+R = TypeVar("R", bound=Ranker)
+
+
+def fresh(ranker: R, **parameters: Any) -> R:
+    """An unfitted copy with other parameters and no callbacks: what folds, draws and sub-problems are given."""
+    copy = clone(ranker).set_params(**parameters)
+    copy.set_callbacks()
+    return copy
+
+
+def track(ranker: Ranker, items: Iterable[T], *, task_name: str, total: int | None = None) -> Iterator[T]:
+    """Report progress over ``items`` to the callbacks of a ranker that is being fitted; a callback may end the loop."""
+    root = getattr(ranker, "_callback_fit_ctx", None)
+    if root is None or not getattr(ranker, "_skl_callbacks", None):
+        yield from items
+        return
+    task = root.subcontext(task_name=task_name, max_subtasks=total)
+    task.call_on_fit_task_begin(estimator=ranker)
+    try:
+        for item in items:
+            leaf = task.subcontext(task_name=f"{task_name} step")
+            leaf.call_on_fit_task_begin(estimator=ranker)
+            yield item
+            if leaf.call_on_fit_task_end(estimator=ranker):
+                break
+    finally:
+        task.call_on_fit_task_end(estimator=ranker)

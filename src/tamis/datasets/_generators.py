@@ -1,0 +1,141 @@
+"""Generators of the papers' academic problems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+
+def make_linear(
+    n_samples: int = 15,
+    *,
+    n_features: int = 10,
+    coef: Sequence[float] | None = None,
+    noise: float = 0.02**0.5,
+    random_state: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Linear process of Stoppiglia et al. (2003), Sec. 3.1: :math:`y = X\theta + \omega`, Eq. (5).
+
+    Parameters
+    ----------
+    n_samples : int, default=15
+    n_features : int, default=10
+    coef : sequence of float, default=None
+        Coefficients of the first features; the others have none. None draws five from a standard normal law.
+    noise : float, default=sqrt(0.02)
+        Standard deviation of :math:`\omega`.
+    random_state : int, RandomState or None, default=None
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+
+    Examples
+    --------
+    >>> from tamis.datasets import make_linear
+    >>> X, y = make_linear(random_state=0)
+    >>> X.shape
+    (15, 10)
+    """
+    rng = check_random_state(random_state)
+    theta = np.zeros(n_features)
+    values = rng.standard_normal(min(5, n_features)) if coef is None else np.asarray(coef, dtype=float)
+    if values.size > n_features:
+        raise ValueError(f"coef has {values.size} entries, but there are {n_features} features")
+    theta[: values.size] = values
+    X = rng.standard_normal((n_samples, n_features))
+    return X, X @ theta + noise * rng.standard_normal(n_samples)
+
+
+def make_separable(
+    n_samples: int = 800,
+    *,
+    n_distractors: int = 238,
+    flip: float = 0.10,
+    dependent: float = 0.2,
+    repeated: float = 0.1,
+    random_state: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Two true features and many others: the classification problem of Stoppiglia et al. (2003), Sec. 6.1.1.
+
+    The label is the side of a line of random direction in the plane of the first two features, flipped at random for a
+    share of the rows. The paper does not say how the other features depend on one another; here a share of them are random
+    combinations of two independent ones, and a share repeat one.
+
+    Parameters
+    ----------
+    n_samples : int, default=800
+    n_distractors : int, default=238
+    flip : float, default=0.10
+        Share of labels that are flipped.
+    dependent, repeated : float, default=0.2 and 0.1
+        Shares of the distractors that combine, or repeat, other distractors.
+    random_state : int, RandomState or None, default=None
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2 + n_distractors)
+        The true features come first.
+    y : ndarray of shape (n_samples,)
+        0 or 1.
+
+    Examples
+    --------
+    >>> from tamis.datasets import make_separable
+    >>> X, y = make_separable(random_state=0)
+    >>> X.shape
+    (800, 240)
+    """
+    rng = check_random_state(random_state)
+    angle = rng.uniform(0, 2 * np.pi)
+    true = rng.standard_normal((n_samples, 2))
+    y = (true @ [np.cos(angle), np.sin(angle)] > 0).astype(int)
+    y = np.where(rng.uniform(size=n_samples) < flip, 1 - y, y)
+    n_dependent, n_repeated = int(dependent * n_distractors), int(repeated * n_distractors)
+    free = rng.standard_normal((n_samples, n_distractors - n_dependent - n_repeated))
+    weights = rng.standard_normal((2, n_dependent))
+    pairs = rng.randint(free.shape[1], size=(2, n_dependent))
+    combined = free[:, pairs[0]] * weights[0] + free[:, pairs[1]] * weights[1]
+    copies = free[:, rng.randint(free.shape[1], size=n_repeated)]
+    return np.hstack([true, free, combined, copies]), y
+
+
+def make_xor(
+    n_samples: int = 100, *, n_distractors: int = 50, spread: float = 0.5, random_state: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Two classes in XOR positions among uniform noise: Stoppiglia et al. (2003), Sec. 6.1.2.
+
+    Parameters
+    ----------
+    n_samples : int, default=100
+        Half of them in each class.
+    n_distractors : int, default=50
+        Uniform on [-2, 2].
+    spread : float, default=0.5
+        Standard deviation around the centres (+-1, +-1), which the paper leaves open.
+    random_state : int, RandomState or None, default=None
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2 + n_distractors)
+        The two relevant variables come first; neither tells anything alone.
+    y : ndarray of shape (n_samples,)
+        0 or 1, where the product of the two centres is negative or positive.
+
+    Examples
+    --------
+    >>> from tamis.datasets import make_xor
+    >>> X, y = make_xor(random_state=0)
+    >>> X.shape
+    (100, 52)
+    """
+    rng = check_random_state(random_state)
+    y = np.arange(n_samples) % 2
+    side = rng.choice([-1.0, 1.0], size=n_samples)
+    centers = np.column_stack([side, np.where(y == 1, side, -side)])
+    relevant = centers + spread * rng.standard_normal((n_samples, 2))
+    return np.hstack([relevant, rng.uniform(-2, 2, size=(n_samples, n_distractors))]), y

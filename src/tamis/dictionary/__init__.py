@@ -1,0 +1,5 @@
+"""Features computed on demand, as candidates for a search that never holds them all."""
+
+from tamis.dictionary._monomials import Monomials
+
+__all__ = ["Monomials"]

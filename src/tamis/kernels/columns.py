@@ -1,0 +1,226 @@
+"""Candidate columns as a linear operator, so that a search never needs them centred, weighted or even materialised.
+
+With row weights ``w`` (all one by default) and ``W = sum(w)``, the candidates of a least-squares search are
+
+    z_j = sqrt(w) * (x_j - mean_j),    mean_j = sum_i w_i x_ij / W    (mean_j = 0 without intercept),
+
+and all that the search asks of them is ``norm2[j] = ||z_j||^2``, products ``Z' V`` and a few columns ``Z[:, indices]``.
+Every ``V`` it sends is orthogonal to ``sqrt(w)`` once there is an intercept, so ``Z' V = X' (sqrt(w) V)``: centring costs
+nothing, and sparse input stays sparse.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils._array_api import (
+    _is_numpy_namespace,
+    _max_precision_float_dtype,
+    get_namespace_and_device,
+    move_to,
+)
+
+Array = Any  # an array of any Array-API namespace
+
+# A column whose spread is this much smaller than its size (squared) loses too many digits to implicit centring.
+_ILL_CENTERED = {"float64": 1e-6, "float32": 1e-4}
+# Spread that rounding alone explains, relative to the size of the column.
+_CONSTANT = 1e-13
+_TILE_ELEMENTS = 2**18
+
+
+class Columns(ABC):
+    """What a least-squares search may ask of its candidates.
+
+    Attributes
+    ----------
+    n_samples, n_candidates : int
+    total : float
+        Sum of the row weights: the number of observations.
+    sqrt_weight : array of shape (n_samples,)
+    norm2 : array of shape (n_candidates,)
+        Squared norm of every centred, weighted column; exactly zero for constant ones.
+    """
+
+    xp: Any
+    device: Any
+    accumulator: Any
+    n_samples: int
+    n_candidates: int
+    total: float
+    fit_intercept: bool
+    sqrt_weight: Array
+    norm2: Array
+
+    def _set_rows(self, X: Array, sample_weight: np.ndarray | None, fit_intercept: bool) -> None:
+        self.xp, _, self.device = get_namespace_and_device(X)
+        self.accumulator = _max_precision_float_dtype(self.xp, self.device)
+        self.n_samples = X.shape[0]
+        weight = np.ones(self.n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        self.total = float(weight.sum())
+        self.sqrt_weight = self.as_array(np.sqrt(weight))
+        self.fit_intercept = fit_intercept
+
+    def as_array(self, values: np.ndarray) -> Array:
+        """Move a numpy array to the candidates' namespace and device, in accumulation precision."""
+        return self.xp.astype(move_to(values, xp=self.xp, device=self.device), self.accumulator, copy=False)
+
+    def center_rows(self, V: Array) -> Array:
+        """Weight the rows of ``V`` and, with an intercept, take its weighted mean out."""
+        V = V * self.sqrt_weight[:, None]
+        if self.fit_intercept:
+            unit = self.sqrt_weight / self.total**0.5
+            V = V - unit[:, None] * (unit @ V)[None, :]
+        return V
+
+    @abstractmethod
+    def dot(self, V: Array) -> Array:
+        """``Z' V`` for ``V`` of shape (n_samples, m) orthogonal to the intercept."""
+
+    @abstractmethod
+    def columns(self, indices: np.ndarray) -> Array:
+        """``Z[:, indices]``, materialised."""
+
+    @abstractmethod
+    def means(self, indices: np.ndarray) -> np.ndarray:
+        """``mean_j`` of the given candidates, as numpy."""
+
+
+def as_columns(X: Array, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True) -> Columns:
+    """Wrap a dense (numpy or Array-API) or scipy sparse table."""
+    kind = SparseColumns if sparse.issparse(X) else DenseColumns
+    return kind(X, sample_weight, fit_intercept=fit_intercept)
+
+
+def _tiles(n_rows: int, n_columns: int, elements: int) -> Iterator[tuple[slice, slice]]:
+    """Cut a table into tiles of about ``elements`` entries."""
+    width = min(n_columns, 4096)
+    height = max(1, elements // width)
+    for left in range(0, n_columns, width):
+        for top in range(0, n_rows, height):
+            yield slice(top, min(top + height, n_rows)), slice(left, min(left + width, n_columns))
+
+
+class DenseColumns(Columns):
+    """Columns of a dense table, never copied: implicit centring, except for those whose mean dwarfs their spread."""
+
+    def __init__(
+        self, X: Array, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True
+    ) -> None:
+        self._set_rows(X, sample_weight, fit_intercept)
+        self.X = X
+        self.n_candidates = X.shape[1]
+        self._unweighted = sample_weight is None
+        total, size = self._moments()
+        self._mean = total / self.total if fit_intercept else self.xp.zeros_like(total)
+        norm2 = size - self.total * self._mean**2
+        self.norm2 = self._settle_ill_centered(norm2, size)
+
+    def _moments(self) -> tuple[Array, Array]:
+        """Weighted sum and sum of squares of every column: one pass, accumulated in double precision."""
+        xp = self.xp
+        weight = self.sqrt_weight**2
+        total = xp.zeros(self.n_candidates, dtype=self.accumulator, device=self.device)
+        size = xp.zeros(self.n_candidates, dtype=self.accumulator, device=self.device)
+        elements = _TILE_ELEMENTS if _is_numpy_namespace(xp) else 2**26
+        for rows, cols in _tiles(self.n_samples, self.n_candidates, elements):
+            tile = xp.astype(self.X[rows, cols], self.accumulator, copy=False)
+            total[cols] += weight[rows] @ tile
+            size[cols] += weight[rows] @ (tile * tile)
+        return total, size
+
+    def _settle_ill_centered(self, norm2: Array, size: Array) -> Array:
+        """Keep a centred copy of the columns that implicit centring would blur, and their exact norms."""
+        xp = self.xp
+        precision = "float32" if self.X.dtype == xp.float32 else "float64"
+        ill = self.fit_intercept & (norm2 < _ILL_CENTERED[precision] * size)
+        self._ill = np.flatnonzero(move_to(ill, xp=np, device="cpu"))
+        if self._ill.size == 0:
+            return norm2
+        at = self._index(self._ill)
+        raw = xp.astype(xp.take(self.X, at, axis=1), self.accumulator)
+        weight = self.sqrt_weight**2 / self.total
+        mean = weight @ raw
+        mean = mean + weight @ (raw - mean[None, :])
+        self._ill_columns = self.sqrt_weight[:, None] * (raw - mean[None, :])
+        exact = xp.sum(self._ill_columns**2, axis=0)
+        exact = xp.where(exact <= _CONSTANT**2 * xp.take(size, at), xp.zeros_like(exact), exact)
+        self._from_ill = self._index(self._replacement())
+        self._mean = xp.take(xp.concat([self._mean, mean]), self._from_ill)
+        return xp.take(xp.concat([norm2, exact]), self._from_ill)
+
+    def _replacement(self) -> np.ndarray:
+        """Gather map that puts the entries of the ill-centred columns, appended at the end, in their places."""
+        place = np.arange(self.n_candidates)
+        place[self._ill] = self.n_candidates + np.arange(self._ill.size)
+        return place
+
+    def _index(self, indices: np.ndarray) -> Array:
+        return move_to(np.asarray(indices, dtype=np.int64), xp=self.xp, device=self.device)
+
+    def dot(self, V: Array) -> Array:
+        """``Z' V`` in one pass over the table, in the table's own precision."""
+        weighted = V if self._unweighted else V * self.sqrt_weight[:, None]
+        # float32 X times a float64 V would upcast the whole table: cast the small factor instead.
+        # (V' X)' and not X' V: BLAS streams a wide table twice as fast, and each direction's products stay contiguous.
+        product = (self.xp.astype(weighted, self.X.dtype, copy=False).T @ self.X).T
+        product = self.xp.astype(product, self.accumulator, copy=False)
+        if self._ill.size:
+            product = self.xp.concat([product, self._ill_columns.T @ V])
+            product = self.xp.take(product, self._from_ill, axis=0)
+        return product
+
+    def columns(self, indices: np.ndarray) -> Array:
+        """``Z[:, indices]`` in double precision."""
+        at = self._index(indices)
+        Z = self.xp.astype(self.xp.take(self.X, at, axis=1), self.accumulator, copy=False)
+        Z -= self.xp.take(self._mean, at)[None, :]
+        if not self._unweighted:
+            Z *= self.sqrt_weight[:, None]
+        return Z
+
+    def means(self, indices: np.ndarray) -> np.ndarray:
+        """Weighted means of the given columns."""
+        return move_to(self.xp.take(self._mean, self._index(indices)), xp=np, device="cpu")
+
+
+class SparseColumns(Columns):
+    """Columns of a scipy sparse table; zeros are never stored, whatever the mean is."""
+
+    def __init__(
+        self, X: Any, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True
+    ) -> None:
+        self._set_rows(np.empty((X.shape[0], 0)), sample_weight, fit_intercept)
+        self.X = X.tocsc()
+        self.n_candidates = X.shape[1]
+        weight = self.sqrt_weight**2
+        self._mean = (
+            np.asarray(self.X.T @ weight) / self.total if fit_intercept else np.zeros(self.n_candidates)
+        )
+        column = np.repeat(np.arange(self.n_candidates), np.diff(self.X.indptr))
+        entry_weight = weight[self.X.indices]
+        spread = np.bincount(
+            column, entry_weight * (self.X.data - self._mean[column]) ** 2, self.n_candidates
+        )
+        missing = np.clip(self.total - np.bincount(column, entry_weight, self.n_candidates), 0, None)
+        size = np.bincount(column, entry_weight * self.X.data.astype(float) ** 2, self.n_candidates)
+        norm2 = spread + missing * self._mean**2
+        self.norm2 = np.where(norm2 <= _CONSTANT * size, 0.0, norm2)
+
+    def dot(self, V: np.ndarray) -> np.ndarray:
+        """``Z' V`` from the stored entries alone."""
+        weighted = (V * self.sqrt_weight[:, None]).astype(self.X.dtype, copy=False)
+        return np.asarray(self.X.T @ weighted).astype(float, copy=False)
+
+    def columns(self, indices: np.ndarray) -> np.ndarray:
+        """``Z[:, indices]``: only these few become dense."""
+        raw = self.X[:, indices].toarray().astype(float)
+        return self.sqrt_weight[:, None] * (raw - self._mean[indices])
+
+    def means(self, indices: np.ndarray) -> np.ndarray:
+        """Weighted means of the given columns."""
+        return self._mean[indices]

@@ -1,0 +1,324 @@
+"""Forward search by orthogonal projection: the engine behind Gram-Schmidt ranking and orthogonal matching pursuit.
+
+Notation: ``Z`` holds the centred candidates, ``Y`` the centred targets (one column for regression and two classes, the
+class indicators otherwise), ``S`` the features chosen so far, ``P`` the projector off their span. One step maximises
+
+    cos^2_j = || U' P z_j ||^2 / || P z_j ||^2,     U an orthonormal basis of the columns of P Y,
+
+which for one target is Eq. (1) of Stoppiglia et al. in the projected space, and in general is one minus the ratio by which
+feature j shrinks ``det(Y' P Y)``. Candidates are never projected explicitly. With ``q`` the unit direction of the feature
+just chosen and ``t = Z' q`` (one pass over the table), all of them follow at once:
+
+    num <- num - t (q' Y),        num = Z' P Y
+    norm2 <- norm2 - t^2,         norm2_j = || P z_j ||^2
+
+The blocked search lowers the passes over the table below one per feature, exactly: m steps are made on the few thousand
+best candidates, one product ``Z' [q_1 .. q_m]`` brings every other candidate up to date, the criterion of all is replayed
+for these m steps, and steps from the first one at which an outsider would have won are taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils._array_api import move_to
+
+from tamis.kernels.columns import Array, Columns
+
+_EXPLAINED = 1e-20  # squared share of Y below which rounding is all that is left of it
+_TIE = {"float64": 1e-11, "float32": 1e-6}
+_REDUNDANT = {"float64": 1e-10, "float32": 1e-5}
+_BLOCK_ELEMENTS = 2**25  # entries of the product Z' [q_1 .. q_m]: 256 MB in double precision
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One accepted step: the feature, its unit direction, and what it explains."""
+
+    feature: int
+    cos2: float
+    n_candidates: int  # that were still in play, this one included
+    n_targets: int  # dimension of what was left of Y
+    q: Array  # unit vector of shape (n_samples,)
+    loading: np.ndarray  # z = sum_i loading_i q_i, this direction last
+    projection: np.ndarray  # q' Y, one entry per target
+    redundant: np.ndarray  # candidates that this step explains entirely
+    drift: float  # largest |cosine| between q and the earlier directions
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The best candidate of a step, recomputed from its own column."""
+
+    feature: int
+    q: Array
+    loading: np.ndarray
+    cos2: float
+    n_targets: int
+
+
+@dataclass
+class _Front:
+    """What is known of a set of candidates at one step of the search."""
+
+    num: Array
+    norm2: Array
+    alive: Array
+
+    def advanced(self, t: Array, projection: Array, floor: Array) -> _Front:
+        """Project one direction out of every candidate (Eq. 1 in the projected space)."""
+        norm2 = self.norm2 - t * t
+        return _Front(self.num - t[:, None] * projection[None, :], norm2, self.alive & (norm2 > floor))
+
+
+class OrthogonalSearch:
+    """Iterate over the features that best explain ``Y``, one at a time.
+
+    Parameters
+    ----------
+    columns : Columns
+        The candidates.
+    Y : ndarray of shape (n_samples, n_targets)
+        Targets; centred and weighted here.
+    project_candidates : bool
+        True: Gram-Schmidt (orthogonal least squares). False: the criterion divides by the norm of the candidate as it
+        came, ``|| z_j ||``, and not by what is left of it (orthogonal matching pursuit).
+    orthogonalization : {"classical", "modified"}
+        How the direction of a chosen feature is made orthogonal to the earlier ones; both are repeated once.
+    tol : float or None
+        A candidate is redundant once its squared norm falls below this share of the original.
+    limit : int or None
+        Most steps that will be asked for, if known: blocks are sized after it.
+    working_set : int
+        Candidates that a block keeps up to date; at or above half the candidates, no blocks are used.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        Y: np.ndarray,
+        *,
+        project_candidates: bool = True,
+        orthogonalization: str = "classical",
+        tol: float | None = None,
+        limit: int | None = None,
+        working_set: int = 4096,
+    ) -> None:
+        self.columns = columns
+        self.xp = columns.xp
+        self.project_candidates = project_candidates
+        self.orthogonalization = orthogonalization
+        self.working_set = working_set
+        precision = "float32" if getattr(columns, "X", Y).dtype == self.xp.float32 else "float64"
+        self._tie = _TIE[precision]
+        self._floor = columns.norm2 * (_REDUNDANT[precision] if tol is None else tol)
+        self.Y = columns.center_rows(columns.as_array(Y))
+        self._explained = _EXPLAINED * max(float(self.xp.sum(self.Y**2)), np.finfo(float).tiny)
+        self.limit = limit
+        self.basis: list[Array] = []
+        if columns.fit_intercept:
+            self.basis.append(columns.sqrt_weight / columns.total**0.5)
+        self._n_fixed = len(self.basis)
+        self.front = _Front(columns.dot(self.Y), columns.norm2, columns.norm2 > 0)
+
+    def __iter__(self) -> Iterator[Direction]:
+        blocked = self.columns.n_candidates > 2 * self.working_set
+        yield from self._blocked_steps() if blocked else self._plain_steps()
+
+    def cos2(self) -> np.ndarray:
+        """The criterion of every candidate now; zero for those out of play."""
+        whitener = self._whitener(self.Y)
+        if whitener is None:
+            return np.zeros(self.columns.n_candidates)
+        criterion = self._criterion(self.front, whitener, None)
+        return np.clip(move_to(criterion, xp=np, device="cpu"), 0.0, 1.0)
+
+    def _plain_steps(self) -> Iterator[Direction]:
+        """One pass over the table per feature."""
+        everything = np.arange(self.columns.n_candidates)
+        while (choice := self._choose(self.front, everything, None)) is not None:
+            projection = choice.q @ self.Y
+            t = self.columns.dot(choice.q[:, None])[:, 0]
+            before, self.front = self.front, self.front.advanced(t, projection, self._floor)
+            self._retire(self.front, choice.feature)
+            yield self._accept(choice, projection, before, self.front)
+
+    def _blocked_steps(self) -> Iterator[Direction]:
+        """Exact, with about one pass over the table per block of steps."""
+        size, done = 12, 0
+        while True:
+            left = size if self.limit is None else min(size, max(self.limit - done, 1))
+            most = max(1, min(left, _BLOCK_ELEMENTS // self.columns.n_candidates))
+            kept, tried = yield from self._one_block(most)
+            done += kept
+            if tried == 0:
+                return
+            if kept < tried:
+                size = max(4, kept)
+                self.working_set = min(self.working_set * 3 // 2, self.columns.n_candidates)
+            else:
+                size = min(24, 2 * size)
+
+    def _one_block(self, most: int) -> Generator[Direction, None, tuple[int, int]]:
+        """Try up to ``most`` steps on the best candidates, then keep those that hold against all."""
+        whitener = self._whitener(self.Y)
+        if whitener is None:
+            return 0, 0
+        inside = self._best(self._criterion(self.front, whitener, None), self.working_set)
+        local = self.columns.columns(inside)
+        at = self._index(inside)
+        front = _Front(*(self.xp.take(part, at, axis=0) for part in vars(self.front).values()))
+        floor = self.xp.take(self._floor, at)
+        Y, n_basis = self.Y, len(self.basis)
+        tried = []
+        while len(tried) < most and (choice := self._choose(front, inside, local)) is not None:
+            projection = choice.q @ self.Y
+            front = front.advanced(choice.q @ local, projection, floor)
+            self._retire(front, int(np.searchsorted(inside, choice.feature)))
+            self.basis.append(choice.q)
+            self.Y = self.Y - choice.q[:, None] * projection[None, :]
+            tried.append(choice)
+        del self.basis[n_basis:]
+        self.Y = Y
+        if not tried:
+            return 0, 0
+        product = self.columns.dot(self.xp.stack([choice.q for choice in tried], axis=1))
+        kept = 0
+        for choice in tried:
+            if kept and self._winner() != choice.feature:
+                break
+            projection = choice.q @ self.Y
+            before, self.front = self.front, self.front.advanced(product[:, kept], projection, self._floor)
+            self._retire(self.front, choice.feature)
+            kept += 1
+            yield self._accept(choice, projection, before, self.front)
+        return kept, len(tried)
+
+    def _whitener(self, Y: Array) -> Array | None:
+        """Matrix that turns the columns of ``P Y`` into an orthonormal basis of their span; None if nothing is left."""
+        gram = move_to(Y.T @ Y, xp=np, device="cpu")
+        values, vectors = np.linalg.eigh(gram)
+        left = values > self._explained
+        if not left.any():
+            return None
+        return self.columns.as_array(vectors[:, left] / np.sqrt(values[left]))
+
+    def _criterion(self, front: _Front, whitener: Array, at: Array | None) -> Array:
+        """cos^2 of every candidate with what is left of Y; -1 for those out of play."""
+        xp = self.xp
+        explained = xp.sum((front.num @ whitener) ** 2, axis=1)
+        norm2 = front.norm2
+        if not self.project_candidates:
+            norm2 = self.columns.norm2 if at is None else xp.take(self.columns.norm2, at)
+        alive = front.alive
+        return xp.where(
+            alive, explained / xp.where(alive, norm2, xp.ones_like(norm2)), -xp.ones_like(explained)
+        )
+
+    def _first_best(self, criterion: Array) -> int:
+        """Position of the best candidate; ties, up to rounding, go to the lowest index."""
+        best = self.xp.max(criterion)
+        return int(self.xp.argmax(self.xp.astype(criterion >= best * (1 - self._tie), self.xp.int8)))
+
+    def _winner(self) -> int:
+        """The candidate that the whole table would choose now."""
+        whitener = self._whitener(self.Y)
+        return -1 if whitener is None else self._first_best(self._criterion(self.front, whitener, None))
+
+    def _best(self, criterion: Array, n: int) -> np.ndarray:
+        """Indices of the n largest, in increasing order."""
+        values = move_to(criterion, xp=np, device="cpu")
+        n = min(n, values.size)
+        return np.sort(np.argpartition(values, values.size - n)[values.size - n :])
+
+    def _choose(self, front: _Front, candidates: np.ndarray, local: Array | None) -> _Choice | None:
+        """Best candidate with its exact direction, or None when nothing is left to choose or to explain.
+
+        The table of norms drifts by rounding, so the winner is recomputed from its column; where the table promised
+        too much, it is corrected and the choice made again.
+        """
+        whitener = self._whitener(self.Y)
+        if whitener is None:
+            return None
+        at = None if local is None else self._index(candidates)
+        criterion = self._criterion(front, whitener, at)
+        while float(self.xp.max(criterion)) >= 0:
+            place = self._first_best(criterion)
+            j = int(candidates[place])
+            z = self.columns.columns(np.array([j]))[:, 0] if local is None else local[:, place]
+            q, loading = self._orthogonalize(z)
+            norm2 = loading[-1] ** 2
+            if norm2 > float(self._floor[j]):
+                cos2 = min(float(self.xp.sum(((q @ self.Y) @ whitener) ** 2)), 1.0)
+                exact = cos2 if self.project_candidates else cos2 * norm2 / float(self.columns.norm2[j])
+                if exact >= 0.999 * float(criterion[place]):
+                    return _Choice(j, q, loading, cos2, int(whitener.shape[1]))
+                criterion[place] = exact
+                front.norm2[place] = norm2
+                front.num[place, :] = loading[-1] * (q @ self.Y)
+            else:
+                criterion[place] = -1.0
+                self._retire(front, place)
+        return None
+
+    def _orthogonalize(self, z: Array) -> tuple[Array, np.ndarray]:
+        """Unit direction of ``z`` off the basis, and the coordinates of ``z`` on both; twice is enough."""
+        xp = self.xp
+        loading = np.zeros(len(self.basis))
+        if self.basis and self.orthogonalization == "classical":
+            Q = xp.stack(self.basis, axis=1)
+            for _ in range(2):
+                shares = z @ Q
+                z = z - Q @ shares
+                loading += move_to(shares, xp=np, device="cpu")
+        elif self.basis:
+            for _ in range(2):
+                for i, q in enumerate(self.basis):
+                    share = xp.sum(q * z)
+                    z = z - share * q
+                    loading[i] += float(share)
+        norm = float(xp.sum(z * z)) ** 0.5
+        q = z / norm if norm > 0 else z
+        return q, np.append(loading[self._n_fixed :], norm)
+
+    def _retire(self, front: _Front, place: int) -> None:
+        front.alive[place] = False
+
+    def _accept(self, choice: _Choice, projection: Array, before: _Front, after: _Front) -> Direction:
+        """Record a step and move Y and the basis past it."""
+        gone = move_to(before.alive & ~after.alive, xp=np, device="cpu")
+        gone[choice.feature] = False
+        drift = max((abs(float(q @ choice.q)) for q in self.basis), default=0.0)
+        self.basis.append(choice.q)
+        self.Y = self.Y - choice.q[:, None] * projection[None, :]
+        return Direction(
+            feature=choice.feature,
+            cos2=choice.cos2,
+            n_candidates=int(self.xp.sum(self.xp.astype(before.alive, self.xp.int64))),
+            n_targets=choice.n_targets,
+            q=choice.q,
+            loading=choice.loading,
+            projection=move_to(projection, xp=np, device="cpu"),
+            redundant=np.flatnonzero(gone),
+            drift=drift,
+        )
+
+    def _index(self, indices: np.ndarray) -> Array:
+        return move_to(indices.astype(np.int64), xp=self.xp, device=self.columns.device)
+
+    def follow(self, order: Iterable[int]) -> Iterator[Direction]:
+        """Walk a given order instead of searching for one; ends early where a feature adds nothing or Y is explained."""
+        for j in order:
+            whitener = self._whitener(self.Y)
+            q, loading = self._orthogonalize(self.columns.columns(np.array([j]))[:, 0])
+            if whitener is None or loading[-1] ** 2 <= float(self._floor[int(j)]):
+                return
+            projection = q @ self.Y
+            cos2 = min(float(self.xp.sum((projection @ whitener) ** 2)), 1.0)
+            choice = _Choice(int(j), q, loading, cos2, int(whitener.shape[1]))
+            t = self.columns.dot(q[:, None])[:, 0]
+            before, self.front = self.front, self.front.advanced(t, projection, self._floor)
+            self._retire(self.front, choice.feature)
+            yield self._accept(choice, projection, before, self.front)

@@ -1,0 +1,78 @@
+"""Turn a target column into the columns that least squares explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+_MOST_INTEGER_CLASSES = 20
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target as numbers.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples, n_targets)
+        ``y`` itself for regression, -1 and +1 for two classes, one indicator per class beyond.
+    classes : ndarray or None
+        Labels in sorted order; None for regression.
+    codes : ndarray or None
+        Position of each sample's label in ``classes``.
+    """
+
+    values: np.ndarray
+    classes: np.ndarray | None = None
+    codes: np.ndarray | None = None
+
+
+def infer_task(y: np.ndarray) -> str:
+    """Guess "classification" or "regression".
+
+    Labels that are no numbers, two distinct values, or at most 20 distinct whole numbers are classes; anything else
+    is a quantity.
+    """
+    if y.dtype.kind not in "fiu":
+        return "classification"
+    distinct = np.unique(y)
+    whole = bool(np.all(distinct == np.round(distinct)))
+    few = distinct.size <= 2 or (whole and distinct.size <= _MOST_INTEGER_CLASSES)
+    return "classification" if few else "regression"
+
+
+def encode_target(y: np.ndarray, task: str = "auto") -> Target:
+    """Encode ``y`` for least squares; raises ``ValueError`` when there is nothing to tell apart."""
+    task = infer_task(y) if task == "auto" else task
+    if task == "regression":
+        if y.dtype.kind not in "fiub":
+            raise ValueError("y holds labels, not numbers; use task='classification' for classes")
+        values = y.astype(float)
+        if np.all(values == values[0]):
+            raise ValueError(f"y is constant ({values[0]:g}): there is nothing to explain")
+        return Target(values[:, None])
+    classes, codes = np.unique(y, return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(f"y holds one class only ({classes[0]!r}); at least two classes are needed")
+    if classes.size == 2:
+        return Target(2.0 * codes[:, None] - 1.0, classes, codes)
+    return Target((codes[:, None] == np.arange(classes.size)).astype(float), classes, codes)
+
+
+def subproblems(
+    codes: np.ndarray, n_classes: int, scheme: str
+) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
+    """Two-class problems that a many-class one splits into.
+
+    Yields the classes set against each other, ``(i, j)`` with the rows of both for ``"ovo"``, ``(i,)`` against all others
+    with every row for ``"ovr"``.
+    """
+    if scheme == "ovo":
+        for i in range(n_classes):
+            for j in range(i + 1, n_classes):
+                yield (i, j), np.flatnonzero((codes == i) | (codes == j))
+    else:
+        for i in range(n_classes):
+            yield (i,), np.arange(codes.size)

@@ -1,0 +1,1 @@
+"""Rankers: every method of the papers that orders features."""

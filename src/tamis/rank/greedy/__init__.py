@@ -1,0 +1,1 @@
+"""Methods that add or remove one feature after another."""

@@ -1,0 +1,112 @@
+"""Forward selection on the residual alone (orthogonal matching pursuit), and the order of least-angle regression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.linear_model import lars_path
+from sklearn.utils._param_validation import StrOptions
+
+from tamis.kernels.columns import Columns
+from tamis.kernels.orthogonal_search import Direction, OrthogonalSearch
+from tamis.rank.greedy._base import LeastSquaresRanker
+
+
+class ForwardLeastSquares(LeastSquaresRanker):
+    r"""Rank features by their fit to what the features before them leave of the target.
+
+    .. math:: \arg\max_j \frac{(x_j^\top P y)^2}{\|x_j\|^2 \|P y\|^2},
+              \qquad P = I - X_S (X_S^\top X_S)^{-1} X_S^\top
+
+    (Lal et al. 2006, Sec. 2.2): only the target is projected, not the candidates as in :class:`GramSchmidt`. The two
+    differ when features are correlated; this one is orthogonal matching pursuit.
+
+    Parameters
+    ----------
+    stop : rule, str, int, float or None, default="auto"
+        How many to keep; "auto" is ``Probe(risk=0.05)``.
+    path : {"omp", "lars"}, default="omp"
+        "lars" takes the order in which features enter scikit-learn's least-angle regression instead (one target only).
+    task : {"auto", "regression", "classification"}, default="auto"
+    multiclass : {"joint", "ovr", "ovo"}, default="joint"
+    fit_intercept : bool, default=True
+    max_features : int, default=None
+        End the path after this many steps.
+    tol : float, default=None
+        Share of its squared norm below which a candidate is redundant.
+    dictionary : dictionary, default=None
+        Source of computed candidates, as for :class:`GramSchmidt` (``path="omp"`` only).
+
+    Attributes
+    ----------
+    order_, ranking_, scores_, support_, path_, stop_, certificate_, estimator_, redundant_, subproblems_
+        As for :class:`GramSchmidt`; ``scores_`` is the squared cosine in the projected space, so that the same
+        stopping rules apply.
+
+    Notes
+    -----
+    Cost: as :class:`GramSchmidt`. Deviation from the paper: candidates need no scaling to unit norm, the criterion
+    divides by it.
+
+    References
+    ----------
+    Lal, Chapelle, Weston and Elisseeff, "Embedded methods", in Feature Extraction, Springer, 2006.
+
+    Examples
+    --------
+    >>> from tamis import ForwardLeastSquares
+    >>> from tamis.datasets import make_linear
+    >>> X, y = make_linear(n_samples=100, random_state=0)
+    >>> sorted(ForwardLeastSquares(stop=5).fit(X, y).get_support(indices=True).tolist())
+    [0, 1, 2, 3, 4]
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **LeastSquaresRanker._parameter_constraints,
+        "path": [StrOptions({"omp", "lars"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        stop: Any = "auto",
+        path: str = "omp",
+        task: str = "auto",
+        multiclass: str = "joint",
+        fit_intercept: bool = True,
+        max_features: int | None = None,
+        tol: float | None = None,
+        dictionary: Any = None,
+    ) -> None:
+        self.stop = stop
+        self.path = path
+        self.task = task
+        self.multiclass = multiclass
+        self.fit_intercept = fit_intercept
+        self.max_features = max_features
+        self.tol = tol
+        self.dictionary = dictionary
+
+    def _directions(self, X: Any, columns: Columns, Y: np.ndarray, limit: int | None) -> Iterator[Direction]:
+        search = OrthogonalSearch(
+            columns, Y, project_candidates=False, tol=self.tol, limit=limit if self.path == "omp" else None
+        )
+        if self.path == "omp":
+            return iter(search)
+        if self.dictionary is not None or Y.shape[1] > 1:
+            raise ValueError(
+                "path='lars' takes neither a dictionary nor more than two classes at once; use path='omp', "
+                "or multiclass='ovr' or 'ovo'"
+            )
+        return search.follow(_lars_order(columns, search, limit))
+
+
+def _lars_order(columns: Columns, search: OrthogonalSearch, limit: int | None) -> list[int]:
+    """Order in which the standardized columns enter least-angle regression."""
+    varying = np.flatnonzero(np.asarray(columns.norm2) > 0)
+    Z = np.asarray(columns.columns(varying)) / np.sqrt(np.asarray(columns.norm2)[varying])
+    steps = min(Z.shape) if limit is None else limit
+    _, active, _ = lars_path(Z, np.asarray(search.Y)[:, 0], max_iter=steps, method="lar")
+    return varying[active].tolist()

@@ -1,0 +1,72 @@
+"""The least-squares model that an orthogonal path builds along the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from tamis.base import Step
+
+
+@dataclass(frozen=True)
+class LeastSquaresModel:
+    """Linear model on the first features of a path.
+
+    Attributes
+    ----------
+    features : ndarray of shape (k,)
+        Candidates in the model, in the order they came.
+    coef : ndarray of shape (k, n_targets)
+    intercept : ndarray of shape (n_targets,)
+    r2 : float
+        Share of the target's variance that the model explains on the training rows.
+    press : float
+        Mean squared leave-one-out error.
+    classes : ndarray or None
+        Labels, for classification.
+    """
+
+    features: np.ndarray
+    coef: np.ndarray
+    intercept: np.ndarray
+    r2: float
+    press: float
+    classes: np.ndarray | None
+
+    def decision_function(self, columns: Any) -> np.ndarray:
+        """Linear output for the model's own columns, in their order: shape (n_samples, n_targets)."""
+        return np.asarray(columns @ self.coef) + self.intercept
+
+    def predict(self, columns: Any) -> np.ndarray:
+        """Predicted values, or labels for classification, from the model's own columns in their order."""
+        output = self.decision_function(columns)
+        if self.classes is None:
+            return output[:, 0]
+        if output.shape[1] == 1:
+            return self.classes[(output[:, 0] > 0).astype(int)]
+        return self.classes[output.argmax(axis=1)]
+
+
+def model_from_path(
+    path: Sequence[Step], target_mean: np.ndarray, classes: np.ndarray | None, empty_press: float
+) -> LeastSquaresModel:
+    """Solve ``R coef = Q' Y`` with the triangular factor that the path recorded: no refit, no pass over the data."""
+    k = len(path)
+    R = np.zeros((k, k))
+    for column, step in enumerate(path):
+        R[: column + 1, column] = step.info["loading"]
+    projections = np.array([step.info["projection"] for step in path]).reshape(k, target_mean.size)
+    coef = solve_triangular(R, projections) if k else projections
+    means = np.array([step.info["mean"] for step in path])
+    return LeastSquaresModel(
+        features=np.array([step.feature for step in path], dtype=np.int64),
+        coef=coef,
+        intercept=target_mean - means @ coef,
+        r2=path[-1].info["r2"] if k else 0.0,
+        press=path[-1].info["press"] if k else empty_press,
+        classes=classes,
+    )

@@ -1,0 +1,57 @@
+"""Variance of every feature: a baseline that looks at nothing else."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._array_api import move_to
+
+from tamis.base import Ranker, Ranking
+from tamis.kernels.columns import as_columns
+
+
+class MaxVariance(Ranker):
+    r"""Rank features by their variance.
+
+    .. math:: S_j = \frac{1}{n} \sum_i (x_{ij} - \bar x_j)^2
+
+    The unsupervised baseline of Doquet (2019, Sec. 3.2.3). It depends on the units of each column, so it tells something
+    only where these are the same (pixels, counts), and it often loses to :class:`RandomSelection`.
+
+    Parameters
+    ----------
+    stop : rule, str, int, float or None, default="auto"
+        How many to keep; "auto" keeps half.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,)
+        Variances.
+    order_, ranking_, support_, path_, stop_, certificate_
+        As for every ranker.
+
+    Notes
+    -----
+    Cost: one pass over ``X``; sparse input stays sparse.
+
+    References
+    ----------
+    Doquet, "Agnostic feature selection", PhD thesis, 2019.
+
+    Examples
+    --------
+    >>> from tamis import MaxVariance
+    >>> MaxVariance(stop=1).fit([[0, 10], [1, -10], [2, 30]]).order_
+    array([1, 0])
+    """
+
+    supervised: ClassVar[bool] = False
+    accepts: ClassVar[frozenset[str]] = frozenset({"sparse", "array_api"})
+
+    def __init__(self, *, stop: Any = "auto") -> None:
+        self.stop = stop
+
+    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        norm2 = move_to(as_columns(X).norm2, xp=np, device="cpu")
+        return Ranking.from_scores(np.clip(norm2, 0, None) / X.shape[0])

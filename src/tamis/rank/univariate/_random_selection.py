@@ -1,0 +1,62 @@
+"""A random order: the line that every method has to beat."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tamis.base import Ranker, Ranking
+
+
+class RandomSelection(Ranker):
+    r"""Rank features at random.
+
+    .. math:: S_j \sim U(0, 1), \text{ independent of the data}
+
+    The baseline that belongs beside every figure: Doquet (2019) reports none, and several of the published unsupervised
+    methods lose to it.
+
+    Parameters
+    ----------
+    stop : rule, str, int, float or None, default="auto"
+        How many to keep; "auto" keeps half.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,)
+        The random numbers that were drawn.
+    order_, ranking_, support_, path_, stop_, certificate_
+        As for every ranker.
+
+    Notes
+    -----
+    Cost: O(n_features). The numbers are drawn per position, so permuting columns permutes nothing: the one ranker whose
+    result depends on the order of the columns.
+
+    References
+    ----------
+    Doquet, "Agnostic feature selection", PhD thesis, 2019.
+
+    Examples
+    --------
+    >>> from tamis import RandomSelection
+    >>> int(RandomSelection(stop=2, random_state=0).fit([[0, 1, 2], [3, 4, 6]]).support_.sum())
+    2
+    """
+
+    supervised: ClassVar[bool] = False
+    accepts: ClassVar[frozenset[str]] = frozenset({"sparse", "array_api"})
+
+    _parameter_constraints: ClassVar[dict] = {
+        **Ranker._parameter_constraints,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(self, *, stop: Any = "auto", random_state: Any = None) -> None:
+        self.stop = stop
+        self.random_state = random_state
+
+    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        return Ranking.from_scores(rng.uniform(size=X.shape[1]))

@@ -1,0 +1,317 @@
+"""Random probes for any ranker: rank the features among permuted copies of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
+from sklearn.utils import _safe_indexing
+from sklearn.utils._array_api import get_namespace
+from sklearn.utils._param_validation import Interval
+
+from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, fresh, track, weight_argument
+from tamis.kernels.probe_law import check_draws
+
+_BATCH = 10  # draws between two looks at whether the answer is settled; fixed, so that n_jobs changes nothing
+
+
+class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
+    r"""Keep features that rank above permuted copies of all features, with any ranker.
+
+    For :math:`b = 1..B` one permutation :math:`\pi_b` of the rows is drawn and the ranker scores
+    :math:`[X, X_{\pi_b}]`. With :math:`a_j` the mean score of feature :math:`j` over the draws and :math:`s_{bk}` that of
+    the permuted copy of feature :math:`k`,
+
+    .. math:: p_j = \frac{1 + \#\{b : \max_{k \notin S} s_{bk} \ge a_j\}}{1 + B};
+
+    features with :math:`p_j \le` ``risk`` join the kept set :math:`S`, and the maximum is taken again without them, until
+    none joins (step-down). This is the estimated probe of Stoppiglia et al. (2003, Sec. 7), calibrated.
+
+    Parameters
+    ----------
+    risk : float, default=0.05
+        Chance of keeping any feature unrelated to the target and to the relevant features, if rows are exchangeable.
+        Features correlated with a relevant one may be kept.
+    fdr : float, default=None
+        Control the expected share of such features among the kept ones instead (Benjamini-Hochberg on
+        :math:`p_j = (1 + \#\{b, k : s_{bk} \ge a_j\}) / (1 + BD)`); ``risk`` is then not used.
+    n_draws : int, default=99
+        Most draws; they end early once no further draw could change the answer. (n_draws + 1) * risk is best a
+        whole number.
+    conditional : bool, default=False
+        Probes keep their dependence on the features kept so far (fit on these plus permuted residuals) and one feature
+        joins at a time: fewer correlated mates are kept, at n_draws rankings per kept feature. Dense input only.
+    n_jobs : int, default=None
+        Draws in parallel, through joblib; the result does not depend on it.
+    random_state : int, RandomState or None, default=None
+        None is the ranker's seed, or 0 if it has none.
+
+    Notes
+    -----
+    Sequential rankers, whose scores at different steps cannot be compared, enter with minus the rank and the median over
+    draws. Deviations from the paper: all columns are permuted jointly (margins and correlations are kept), and the best
+    probe counts, not one. Permuting the target instead would change the scale of many scores.
+
+    ``stop_.ranking`` (and so ``order_`` and ``scores_``) is the order by :math:`a_j`, steadier than one run's.
+
+    References
+    ----------
+    Stoppiglia, Dreyfus, Dubois and Oussar, JMLR 3, 2003, Sec. 7.
+
+    Examples
+    --------
+    >>> from tamis import CorrelationScore
+    >>> from tamis.datasets import make_linear
+    >>> from tamis.stop import MonteCarloProbe
+    >>> X, y = make_linear(n_samples=200, coef=[3, 3], n_features=8, random_state=0)
+    >>> CorrelationScore(stop=MonteCarloProbe(risk=0.05)).fit(X, y).get_support(indices=True)
+    array([0, 1])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "risk": [Interval(Real, 0, 1, closed="neither")],
+        "fdr": [Interval(Real, 0, 1, closed="neither"), None],
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "conditional": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        risk: float = 0.05,
+        *,
+        fdr: float | None = None,
+        n_draws: int = 99,
+        conditional: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.risk = risk
+        self.fdr = fdr
+        self.n_draws = n_draws
+        self.conditional = conditional
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def check(self, ranker: Ranker, n_candidates: int) -> None:
+        """Refuse rankers to which a permuted copy looks like the original, and too few draws."""
+        super().check(ranker, n_candidates)
+        if not ranker.supervised:
+            raise ValueError(
+                f"MonteCarloProbe compares features with permuted copies, which {type(ranker).__name__}, being "
+                "unsupervised, cannot tell apart; use TopK or CrossValidation"
+            )
+        if self.fdr is None:
+            check_draws(self.n_draws, self.risk)
+
+    def decide(
+        self,
+        ranker: Ranker,
+        ranking: Ranking,
+        X: Any,
+        y: np.ndarray | None,
+        rng: np.random.RandomState,
+        sample_weight: np.ndarray | None = None,
+    ) -> StopDecision:
+        """Cut where the features stop standing out from their permuted copies."""
+        if ranking.scores.size != X.shape[1]:
+            raise ValueError(
+                "MonteCarloProbe permutes the columns of X and cannot see a dictionary's; use Probe"
+            )
+        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_draws)
+        judge = _FalseDiscoveryRate(self.fdr) if self.fdr is not None else _FamilyRisk(self.risk)
+        if self.conditional:
+            scores, p_values, n_drawn = self._one_by_one(ranker, X, y, sample_weight, seeds, judge)
+        else:
+            real, shadow = self._draw(ranker, X, y, sample_weight, seeds, judge, np.empty(0, dtype=int))
+            scores, n_drawn = _center(real, ranker.one_shot), len(real)
+            p_values = judge.p_values(scores, shadow, len(shadow))
+        return self._decision(ranker, ranking, scores, p_values, n_drawn)
+
+    def _draw(
+        self,
+        ranker: Ranker,
+        X: Any,
+        y: np.ndarray | None,
+        sample_weight: np.ndarray | None,
+        seeds: np.ndarray,
+        judge: Any,
+        kept: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of the features and of their copies, one row per draw, until the answer is settled."""
+        real: list[np.ndarray] = []
+        shadow: list[np.ndarray] = []
+        with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
+            batches = self._batches(parallel, ranker, X, y, sample_weight, seeds, kept)
+            for of_features, of_copies in track(ranker, batches, task_name="probe", total=len(seeds)):
+                real.append(of_features)
+                shadow.append(of_copies)
+                if len(real) % _BATCH == 0 and len(real) < len(seeds):
+                    scores = _center(np.array(real), ranker.one_shot)
+                    if judge.settled(scores, np.array(shadow), len(seeds)):
+                        break
+        return np.array(real), np.array(shadow)
+
+    def _batches(
+        self,
+        parallel: Parallel,
+        ranker: Ranker,
+        X: Any,
+        y: np.ndarray | None,
+        sample_weight: np.ndarray | None,
+        seeds: np.ndarray,
+        kept: np.ndarray,
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for start in range(0, len(seeds), _BATCH):
+            yield from parallel(
+                delayed(_one_draw)(ranker, X, y, sample_weight, int(seed), kept)
+                for seed in seeds[start : start + _BATCH]
+            )
+
+    def _one_by_one(
+        self,
+        ranker: Ranker,
+        X: Any,
+        y: np.ndarray | None,
+        sample_weight: np.ndarray | None,
+        seeds: np.ndarray,
+        judge: Any,
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """Keep the best remaining feature while it stands out from probes that depend on the kept ones as it does."""
+        if not isinstance(X, np.ndarray):
+            raise ValueError("MonteCarloProbe(conditional=True) needs a dense numpy X")
+        kept: list[int] = []
+        final = np.ones(X.shape[1])
+        while True:
+            real, shadow = self._draw(ranker, X, y, sample_weight, seeds, judge, np.array(kept, dtype=int))
+            scores = _center(real, ranker.one_shot)
+            p_values = judge.p_values(scores, shadow, len(shadow), passed=np.array(kept, dtype=int))
+            p_values[kept] = final[kept]
+            rest = np.setdiff1d(np.arange(X.shape[1]), kept)
+            best = rest[np.argmax(scores[rest])] if rest.size else -1
+            if rest.size == 0 or p_values[best] > judge.level:
+                scores[kept] = scores.max(initial=0.0) + np.arange(len(kept), 0, -1)
+                return scores, p_values, len(real)
+            final[best] = p_values[best]
+            kept.append(int(best))
+
+    def _decision(
+        self, ranker: Ranker, ranking: Ranking, scores: np.ndarray, p_values: np.ndarray, n_drawn: int
+    ) -> StopDecision:
+        level = self.risk if self.fdr is None else self.fdr
+        order = np.argsort(-scores, kind="stable")
+        order = order[np.isfinite(scores[order])]
+        curve = np.maximum.accumulate(p_values[order])
+        refused = np.flatnonzero(curve > level)
+        kept = int(refused[0]) if refused.size else order.size
+        standing = "risk" if self.fdr is None else "false discovery rate"
+        if kept == order.size:
+            reason = f"all {kept} ranked features stand out from permuted copies at a {standing} of {level:g}"
+        else:
+            reason = (
+                f"feature {kept + 1}, '{ranker._feature_name(int(order[kept]))}', does not stand out from permuted "
+                f"copies (p = {curve[kept]:.2g} in {n_drawn} draws, {standing} {level:g})"
+            )
+        return StopDecision(
+            kept,
+            reason,
+            curve=curve,
+            curve_at=np.arange(1, curve.size + 1),
+            threshold=level,
+            label="chance that a permuted feature does better" if self.fdr is None else "adjusted p-value",
+            ranking=Ranking(order, scores, ranking.path, ranking.certificate),
+        )
+
+
+def _one_draw(
+    ranker: Ranker, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, seed: int, kept: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rank the features among copies whose rows are permuted; columns are shuffled so that ties favour none."""
+    rng = np.random.RandomState(seed)
+    n_features = X.shape[1]
+    both = _beside(X, _copies(X, rng.permutation(X.shape[0]), kept))
+    place = rng.permutation(2 * n_features)
+    copy = fresh(ranker, stop=None)
+    if "random_state" in copy.get_params():
+        copy.set_params(random_state=seed)
+    copy.fit(_safe_indexing(both, place, axis=1), y, **weight_argument(sample_weight))
+    value = np.empty(2 * n_features)
+    value[place] = np.asarray(copy.scores_) if ranker.one_shot else -np.asarray(copy.ranking_, dtype=float)
+    value = np.where(np.isnan(value), -np.inf, value)
+    value[n_features + kept] = -np.inf
+    return value[:n_features], value[n_features:]
+
+
+def _copies(X: Any, rows: np.ndarray, kept: np.ndarray) -> Any:
+    """X with its rows permuted; given kept features, only what they do not explain is."""
+    if kept.size == 0:
+        return _safe_indexing(X, rows)
+    basis = np.linalg.qr(np.column_stack([np.ones(len(X)), X[:, kept]]))[0]
+    explained = basis @ (basis.T @ X)
+    return (explained + (X - explained)[rows]).astype(X.dtype)
+
+
+def _beside(X: Any, copies: Any) -> Any:
+    if sparse.issparse(X):
+        return sparse.hstack([X, copies], format=X.format)
+    xp, _ = get_namespace(X)
+    return xp.concat([X, copies], axis=1)
+
+
+def _center(values: np.ndarray, one_shot: bool) -> np.ndarray:
+    """What stands for a feature over the draws: its mean score, or its median rank."""
+    return values.mean(axis=0) if one_shot else np.median(values, axis=0)
+
+
+class _FamilyRisk:
+    """Step-down maxima: the chance of keeping any irrelevant feature."""
+
+    def __init__(self, level: float) -> None:
+        self.level = level
+
+    def p_values(
+        self, scores: np.ndarray, shadow: np.ndarray, n_draws: int, extra: int = 0, passed: Any = ()
+    ) -> np.ndarray:
+        """p-values after stepping down; ``extra`` draws are taken to reach every feature."""
+        out = np.zeros(scores.size, dtype=bool)
+        out[list(passed)] = True
+        while True:
+            best = np.sort(np.where(out, -np.inf, shadow).max(axis=1, initial=-np.inf))
+            reached = best.size - np.searchsorted(best, scores, side="left")
+            p_values = (1 + reached + extra) / (1 + n_draws)
+            joined = ~out & (p_values <= self.level)
+            if not joined.any():
+                return p_values
+            out |= joined
+
+    def settled(self, scores: np.ndarray, shadow: np.ndarray, n_draws: int) -> bool:
+        """Whether the draws to come decide nothing: same features if all of them, or none, reached every feature."""
+        fewest = self.p_values(scores, shadow, n_draws) <= self.level
+        most = self.p_values(scores, shadow, n_draws, extra=n_draws - len(shadow)) <= self.level
+        return bool(np.array_equal(fewest, most))
+
+
+class _FalseDiscoveryRate:
+    """Benjamini-Hochberg over p-values that pool every copy of every draw."""
+
+    def __init__(self, level: float) -> None:
+        self.level = level
+
+    def p_values(self, scores: np.ndarray, shadow: np.ndarray, n_draws: int, passed: Any = ()) -> np.ndarray:
+        """Adjusted p-values."""
+        pool = np.sort(shadow[np.isfinite(shadow)])
+        raw = (1 + pool.size - np.searchsorted(pool, scores, side="left")) / (1 + shadow.size)
+        order = np.argsort(raw, kind="stable")
+        stepped = raw[order] * raw.size / np.arange(1, raw.size + 1)
+        adjusted = np.empty_like(raw)
+        adjusted[order] = np.minimum(np.minimum.accumulate(stepped[::-1])[::-1], 1.0)
+        return adjusted
+
+    def settled(self, scores: np.ndarray, shadow: np.ndarray, n_draws: int) -> bool:
+        """Pooled p-values move with every draw."""
+        return False

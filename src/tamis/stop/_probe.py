@@ -1,0 +1,223 @@
+"""The random probe: keep a feature while a random one would hardly have done better."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._array_api import move_to
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule, track
+from tamis.kernels.orthogonal_search import OrthogonalSearch
+from tamis.kernels.permutation import permuted_cos2
+from tamis.kernels.probe_law import best_of, check_draws, probe_survival, shape_moments, tail_error
+
+_TAIL_ERROR = 0.25  # share by which the Gaussian law may err before "auto" turns to permutations
+_BATCH_ELEMENTS = 2**25
+
+
+class Probe(StoppingRule, name="probe"):
+    r"""Keep features while the risk that a random one does better stays below ``risk``.
+
+    At step :math:`n` the squared cosine of a random vector with what is left of the target follows
+    :math:`\mathrm{Beta}(\tfrac12, \tfrac{v-1}2)` (Stoppiglia et al. 2003, Eq. 2), so it exceeds that of the chosen feature
+    with probability :math:`P_v(\cos^2\varphi_n)` (Eq. 3), where :math:`v` is the dimension of the space that is left.
+
+    ``correction="none"`` is the paper's rule: keep while
+    :math:`G_n = G_{n-1} + P_v(\cos^2\varphi_n)(1 - G_{n-1}) \le \text{risk}` (Eq. 4). Its probe is one vector, though the
+    feature is the best of many, so that it keeps noise almost surely once there are a hundred candidates. The default
+    ``correction="best-of-remaining"`` sets the best of as many probes against it,
+
+    .. math:: P_{\max} = 1 - (1 - P_v(\cos^2\varphi_n))^{c_n} \le \text{risk},
+
+    with :math:`c_n` the candidates left: the chance of keeping any feature when none matters is then the risk.
+
+    Parameters
+    ----------
+    risk : float, default=0.05
+    correction : {"best-of-remaining", "none"}, default="best-of-remaining"
+    null : {"auto", "gaussian", "permutation"}, default="auto"
+        Law of the probe. "permutation" permutes what is left of the target, projects it off the kept features again and
+        takes its best cosine over the remaining candidates: exact where both sides are far from Gaussian (heavy tails,
+        rare binary columns) and the analytic law is not. "auto" turns to it when the estimated error of the analytic law
+        (Edgeworth, from skewness and kurtosis of the columns and of what is left of the target) exceeds a quarter.
+    n_draws : int, default=199
+        Permutations per step, at most: a step that cannot pass any more ends them early.
+    n_beyond : int, default=5
+        Steps ranked beyond the cut, so that the curve shows what was refused.
+    random_state : int, RandomState or None, default=None
+        None is the ranker's seed, or 0 if it has none.
+
+    Notes
+    -----
+    Deviations from the paper: the calibrated correction; :math:`v = N - n` with an intercept and :math:`N - n + 1`
+    without (the paper uses the former throughout); with :math:`m` target columns (several classes) the law is
+    :math:`\mathrm{Beta}(\tfrac m2, \tfrac{v-m}2)`. Section 3.2 prints "if G_n > r, select", which is reversed.
+
+    References
+    ----------
+    Stoppiglia, Dreyfus, Dubois and Oussar, JMLR 3, 2003, Secs. 3 and 4.
+
+    Examples
+    --------
+    >>> from tamis import GramSchmidt
+    >>> from tamis.datasets import make_linear
+    >>> from tamis.stop import Probe
+    >>> X, y = make_linear(n_samples=100, random_state=0)
+    >>> GramSchmidt(stop=Probe(risk=0.01)).fit(X, y).stop_.n_features
+    5
+    """
+
+    requires: ClassVar[frozenset[str]] = frozenset({"nested_linear"})
+
+    _parameter_constraints: ClassVar[dict] = {
+        "risk": [Interval(Real, 0, 1, closed="neither")],
+        "correction": [StrOptions({"best-of-remaining", "none"})],
+        "null": [StrOptions({"auto", "gaussian", "permutation"})],
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "n_beyond": [Interval(Integral, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        risk: float = 0.05,
+        *,
+        correction: str = "best-of-remaining",
+        null: str = "auto",
+        n_draws: int = 199,
+        n_beyond: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.risk = risk
+        self.correction = correction
+        self.null = null
+        self.n_draws = n_draws
+        self.n_beyond = n_beyond
+        self.random_state = random_state
+
+    def check(self, ranker: Ranker, n_candidates: int) -> None:
+        """Refuse a risk that the permutations could not resolve."""
+        super().check(ranker, n_candidates)
+        if self.null != "gaussian" and self.correction == "best-of-remaining":
+            check_draws(self.n_draws, self.risk)
+
+    def enough(self, path: Sequence[Step]) -> bool:
+        """Whether the analytic law refused a feature ``n_beyond`` steps ago; a looser test where permutations decide."""
+        limit = self.risk if self.null == "gaussian" else max(self.risk, 0.5)
+        refused = np.flatnonzero(self._curve(path, self._analytic(path)) > limit)
+        return refused.size > 0 and len(path) > refused[0] + self.n_beyond
+
+    def _analytic(self, path: Sequence[Step]) -> list[float]:
+        """Chance per step that the probe does better, by the Gaussian law."""
+        return [self._analytic_at(step) for step in path]
+
+    def _analytic_at(self, step: Step) -> float:
+        info = step.info
+        survival = probe_survival(step.criterion, info["dof"], info["n_targets"])  # Eq. (3)
+        return survival if self.correction == "none" else best_of(survival, info["n_candidates"])
+
+    def _curve(self, path: Sequence[Step], chances: Sequence[float]) -> np.ndarray:
+        """What is held against the risk: the paper's cumulated G_n, or each step's own chance."""
+        if self.correction == "none":
+            return 1 - np.cumprod(1 - np.asarray(chances))  # Eq. (4) in closed form
+        return np.asarray(chances)
+
+    def decide(
+        self,
+        ranker: Ranker,
+        ranking: Ranking,
+        X: Any,
+        y: np.ndarray | None,
+        rng: np.random.RandomState,
+        sample_weight: np.ndarray | None = None,
+    ) -> StopDecision:
+        """Cut before the first feature that a random one might beat."""
+        path = ranking.path
+        chances = self._analytic(path)
+        if self.null != "gaussian" and path:
+            chances = self._by_permutation(ranker, path, X, y, rng, sample_weight)
+        curve = self._curve(path, chances)
+        refused = np.flatnonzero(curve > self.risk)
+        kept = int(refused[0]) if refused.size else len(path)
+        return StopDecision(
+            kept,
+            self._reason(ranker, path, curve, kept),
+            curve=curve,
+            curve_at=np.arange(1, curve.size + 1),
+            threshold=self.risk,
+            label="risk that a random feature does better",
+        )
+
+    def _reason(self, ranker: Ranker, path: Sequence[Step], curve: np.ndarray, kept: int) -> str:
+        if kept == len(path):
+            return (
+                f"all {kept} features that could be ranked beat a random feature at a risk of {self.risk:g}"
+            )
+        name = ranker._feature_name(path[kept].feature)
+        n = path[kept].info["n_candidates"]
+        rival = (
+            "a random feature" if self.correction == "none" or n == 1 else f"the best of {n} random features"
+        )
+        chance = 1 - curve[kept]
+        return (
+            f"feature {kept + 1}, '{name}', would beat {rival} with probability {chance:.2g} only "
+            f"({1 - self.risk:g} asked)"
+        )
+
+    def _by_permutation(
+        self,
+        ranker: Any,
+        path: Sequence[Step],
+        X: Any,
+        y: np.ndarray | None,
+        rng: np.random.RandomState,
+        sample_weight: np.ndarray | None,
+    ) -> list[float]:
+        """Chance per step, permuting wherever the analytic law cannot be trusted, up to the first that is refused."""
+        search = OrthogonalSearch(ranker._candidates(X, sample_weight), ranker._targets(y))
+        shape = self._column_shapes(search, rng) if self.null == "auto" else None
+        walk = search.follow(step.feature for step in path)
+        chances: list[float] = []
+        for step in track(ranker, path, task_name="probe"):
+            if shape is None or self._far_from_gaussian(search, step, shape):
+                chances.append(self._permuted_chance(search, step, rng))
+            else:
+                chances.append(self._analytic_at(step))
+            refused = self._curve(path[: len(chances)], chances)[-1] > self.risk
+            if refused or next(walk, None) is None:
+                break
+        return chances + self._analytic(path[len(chances) :])  # beyond the cut, for the eye only
+
+    def _column_shapes(
+        self, search: OrthogonalSearch, rng: np.random.RandomState
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Skewness and kurtosis of up to 1000 candidates."""
+        varying = np.flatnonzero(move_to(search.front.alive, xp=np, device="cpu"))
+        sample = varying if varying.size <= 1000 else np.sort(rng.choice(varying, 1000, replace=False))
+        return shape_moments(move_to(search.columns.columns(sample), xp=np, device="cpu"))
+
+    def _far_from_gaussian(
+        self, search: OrthogonalSearch, step: Step, shape: tuple[np.ndarray, np.ndarray]
+    ) -> bool:
+        left = move_to(search.Y, xp=np, device="cpu")
+        tail = self.risk / (step.info["n_candidates"] if self.correction == "best-of-remaining" else 1)
+        return max(tail_error(*shape, target, tail) for target in left.T) > _TAIL_ERROR
+
+    def _permuted_chance(self, search: OrthogonalSearch, step: Step, rng: np.random.RandomState) -> float:
+        """(1 + draws that reach the feature) / (1 + draws), or the same over every candidate of every draw."""
+        reached = drawn = 0
+        batch = max(1, min(50, _BATCH_ELEMENTS // search.columns.n_candidates))
+        pool = 1 if self.correction == "best-of-remaining" else step.info["n_candidates"]
+        # the criterion is compared up to rounding: a permutation that restores the data must count
+        observed = step.criterion * (1 - 1e-9)
+        while drawn < self.n_draws:
+            counts = permuted_cos2(search, observed, min(batch, self.n_draws - drawn), rng)
+            reached += int(np.sum(counts > 0) if pool == 1 else counts.sum())
+            drawn += counts.size
+            if 1 + reached > self.risk * (1 + self.n_draws * pool):
+                break  # no draw to come could let it pass
+        return min(1.0, (1 + reached) / (1 + drawn * pool))

@@ -1,0 +1,81 @@
+"""Keep a given number of features."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, RealNotInt
+
+from tamis.base import Ranker, Ranking, StopDecision, StoppingRule
+
+
+class TopK(StoppingRule, name="top-k"):
+    r"""Keep the first :math:`k` features of the order.
+
+    Parameters
+    ----------
+    n_features : int, float or None, default=None
+        A number, a fraction of the features (at least one is kept), or None for the whole order. ``stop=10`` and
+        ``stop=0.1`` are short for this rule.
+
+    Notes
+    -----
+    A method may rank fewer features than are asked for (redundant ones, or a target already explained); then all that it
+    ranked are kept and the reason says so.
+
+    Examples
+    --------
+    >>> from tamis import MaxVariance
+    >>> from tamis.stop import TopK
+    >>> MaxVariance(stop=TopK(1)).fit([[0, 5], [1, 9]]).stop_.reason
+    'the first 1 of 2 features, as asked'
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_features": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+            None,
+        ]
+    }
+
+    def __init__(self, n_features: float | None = None) -> None:
+        self.n_features = n_features
+
+    def check(self, ranker: Ranker, n_candidates: int) -> None:
+        """Refuse to keep more features than there are."""
+        super().check(ranker, n_candidates)
+        if isinstance(self.n_features, Integral) and self.n_features > n_candidates:
+            raise ValueError(
+                f"cannot keep {self.n_features} features of {n_candidates}; ask for at most {n_candidates}"
+            )
+
+    def most(self, n_candidates: int) -> int:
+        """The number to keep."""
+        if self.n_features is None:
+            return n_candidates
+        if isinstance(self.n_features, Integral):
+            return int(self.n_features)
+        return max(1, int(self.n_features * n_candidates))
+
+    def decide(
+        self,
+        ranker: Ranker,
+        ranking: Ranking,
+        X: Any,
+        y: np.ndarray | None,
+        rng: np.random.RandomState,
+        sample_weight: np.ndarray | None = None,
+    ) -> StopDecision:
+        """Cut at the given number."""
+        asked = self.most(ranking.scores.size)
+        kept = min(asked, ranking.order.size)
+        if kept < asked:
+            reason = f"all {kept} features that could be ranked, though {asked} were asked for: the others add nothing"
+        elif self.n_features is None:
+            reason = f"all {kept} features, as asked"
+        else:
+            reason = f"the first {kept} of {ranking.scores.size} features, as asked"
+        return StopDecision(kept, reason)
