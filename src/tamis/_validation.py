@@ -31,9 +31,7 @@ def check_table(
         )
     except (ValueError, TypeError) as error:
         if guilty := _non_numeric_columns(X):
-            raise ValueError(
-                f"{_enumerate_columns(guilty)} not numeric; encode or drop them first"
-            ) from error
+            raise ValueError(f"{_enumerate_columns(guilty)} not numeric; encode or drop them first") from error
         raise
     table, target = checked if supervised else (checked, None)
     _check_finite(table, getattr(estimator, "feature_names_in_", None))
@@ -50,7 +48,7 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     weight = np.asarray(move_to(weight, xp=np, device="cpu"))
     if np.count_nonzero(weight) < 2 or weight.sum() < 2:
         raise ValueError(
-            f"sample_weight sums to {weight.sum():g} over {np.count_nonzero(weight)} rows: at least two rows must count. "
+            f"sample_weight sums to {weight.sum():g} over {np.count_nonzero(weight)} rows: at least two must count. "
             "Weights stand for repeated rows; scale relative ones to a mean of 1"
         )
     return weight
@@ -70,9 +68,7 @@ def _check_target(y: Any) -> Any:
         values = np.asarray(move_to(values, xp=np, device="cpu"))
         for test, word in ((np.isnan, "NaN"), (np.isinf, "infinity")):
             if count := int(test(values).sum()):
-                raise ValueError(
-                    f"Input y contains {word} in {count} of {values.size} rows; drop those rows first"
-                )
+                raise ValueError(f"Input y contains {word} in {count} of {values.size} rows; drop those rows first")
     return y
 
 

@@ -240,9 +240,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, rule: StoppingRule
     ) -> tuple[Ranking, StopDecision]:
         """Rank, then stop."""
-        ranking = self._run(
-            X, y, check_random_state(getattr(self, "random_state", None)), sample_weight, rule
-        )
+        ranking = self._run(X, y, check_random_state(getattr(self, "random_state", None)), sample_weight, rule)
         seeds = (getattr(rule, "random_state", None), getattr(self, "random_state", None), 0)
         rng = check_random_state(next(seed for seed in seeds if seed is not None))
         return ranking, rule.decide(self, ranking, X, y, rng, sample_weight)
@@ -354,9 +352,7 @@ class SequentialRanker(Ranker):
     one_shot: ClassVar[bool] = False
 
     @abstractmethod
-    def _steps(
-        self, X: Any, y: np.ndarray | None, rng: np.random.RandomState, limit: int | None
-    ) -> Iterator[Step]:
+    def _steps(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState, limit: int | None) -> Iterator[Step]:
         """Yield steps, best feature first; at most ``limit`` of them will be used, if it is known."""
 
     def _certificate(self, path: Sequence[Step]) -> dict[str, Any]:

@@ -63,8 +63,8 @@ def make_separable(
     r"""Two true features and many others: the classification problem of Stoppiglia et al. (2003), Sec. 6.1.1.
 
     The label is the side of a line of random direction in the plane of the first two features, flipped at random for a
-    share of the rows. The paper does not say how the other features depend on one another; here a share of them are random
-    combinations of two independent ones, and a share repeat one.
+    share of the rows. The paper does not say how the other features depend on one another; here a share of them are
+    random combinations of two independent ones, and a share repeat one.
 
     Parameters
     ----------

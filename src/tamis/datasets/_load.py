@@ -34,8 +34,8 @@ def load(name: str) -> Bunch:
     Returns
     -------
     Bunch
-        ``X`` and ``y`` as stored, integers as floats; official splits as ``X_valid``, ``y_valid``, ``X_test``; sparse sets
-        as CSR arrays; whatever else the file holds (``feature_names``, masks) under its own name.
+        ``X`` and ``y`` as stored, integers as floats; official splits as ``X_valid``, ``y_valid``, ``X_test``; sparse
+        sets as CSR arrays; whatever else the file holds (``feature_names``, masks) under its own name.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def load(name: str) -> Bunch:
     if not path.is_file():
         known = ", ".join(names()) or "no data set"
         raise FileNotFoundError(
-            f"no file {path.name} in the data folder; it holds {known}. Set TAMIS_DATA to the folder of the real data sets"
+            f"no file {path.name} in the data folder; it holds {known}. Set TAMIS_DATA to the folder of data sets"
         )
     with np.load(path) as archive:
         parts = {key: archive[key] for key in archive.files}
@@ -60,9 +60,7 @@ def assemble(parts: dict[str, np.ndarray]) -> dict[str, Any]:
         if f"{prefix}indptr" in tables:
             data, indices, indptr = (tables.pop(f"{prefix}{part}") for part in ("data", "indices", "indptr"))
             shape = tuple(int(size) for size in tables.pop(f"{prefix}shape"))
-            table = sparse.csr_array(
-                (data.astype(float), indices.astype(np.int64), indptr.astype(np.int64)), shape
-            )
+            table = sparse.csr_array((data.astype(float), indices.astype(np.int64), indptr.astype(np.int64)), shape)
             tables["X" if not prefix else f"X_{prefix[:-1]}"] = table
     for key, value in tables.items():
         if key.startswith("X") and isinstance(value, np.ndarray) and value.dtype.kind in "iub":

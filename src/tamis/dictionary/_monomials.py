@@ -22,9 +22,10 @@ _GROUP_WIDTH = 256  # columns of the left factor of one matrix product
 class Monomials(BaseEstimator):
     r"""All products of up to ``degree`` variables, :math:`x_{i_1} x_{i_2} \cdots x_{i_d}`.
 
-    Candidates for :class:`tamis.GramSchmidt` when the target depends on interactions (Stoppiglia et al. 2003, Secs. 5 and
-    6.1.2). They are never all materialised: with :math:`u` the product of all factors but the last,
-    :math:`(u \circ x_j)^\top q = x_j^\top (u \circ q)`, so one matrix product serves all candidates that share :math:`u`.
+    Candidates for :class:`tamis.GramSchmidt` when the target depends on interactions (Stoppiglia et al. 2003, Secs. 5
+    and 6.1.2). They are never all materialised: with :math:`u` the product of all factors but the last,
+    :math:`(u \circ x_j)^\top q = x_j^\top (u \circ q)`, so one matrix product serves all candidates that share
+    :math:`u`.
 
     Parameters
     ----------
@@ -89,13 +90,9 @@ class Monomials(BaseEstimator):
         repeat = 0 if self.interaction_only else 1
         total = sum(comb(n_features + repeat * (d - 1), d) for d in range(self.min_degree, self.degree + 1))
         if total == 0:
-            raise ValueError(
-                f"{n_features} variables have no monomial of degree {self.min_degree} to {self.degree}"
-            )
+            raise ValueError(f"{n_features} variables have no monomial of degree {self.min_degree} to {self.degree}")
         if total > _MOST_CANDIDATES:
-            raise ValueError(
-                f"degree={self.degree} of {n_features} variables is {total:.2g} candidates; lower it"
-            )
+            raise ValueError(f"degree={self.degree} of {n_features} variables is {total:.2g} candidates; lower it")
         return total
 
     def fit(self, X: np.ndarray, y: Any = None) -> Monomials:
@@ -137,9 +134,7 @@ class Monomials(BaseEstimator):
     def _layout(self, n_features: int) -> tuple[list[tuple[int, ...]], np.ndarray, np.ndarray]:
         """Products of all factors but the last, the first variable each may be multiplied by, and where it starts."""
         choose = combinations if self.interaction_only else combinations_with_replacement
-        prefixes = [
-            prefix for d in range(self.min_degree - 1, self.degree) for prefix in choose(range(n_features), d)
-        ]
+        prefixes = [prefix for d in range(self.min_degree - 1, self.degree) for prefix in choose(range(n_features), d)]
         step = 1 if self.interaction_only else 0
         first = np.array([prefix[-1] + step if prefix else 0 for prefix in prefixes])
         start = np.concatenate([[0], np.cumsum(n_features - first)[:-1]])
@@ -209,6 +204,4 @@ class _MonomialColumns(Columns):
 
 def _name(factors: list[int], input_features: Any) -> str:
     powers = {j: factors.count(j) for j in factors}
-    return "*".join(
-        f"{input_features[j]}^{n}" if n > 1 else str(input_features[j]) for j, n in powers.items()
-    )
+    return "*".join(f"{input_features[j]}^{n}" if n > 1 else str(input_features[j]) for j, n in powers.items())

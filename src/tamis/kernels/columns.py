@@ -5,8 +5,8 @@ With row weights ``w`` (all one by default) and ``W = sum(w)``, the candidates o
     z_j = sqrt(w) * (x_j - mean_j),    mean_j = sum_i w_i x_ij / W    (mean_j = 0 without intercept),
 
 and all that the search asks of them is ``norm2[j] = ||z_j||^2``, products ``Z' V`` and a few columns ``Z[:, indices]``.
-Every ``V`` it sends is orthogonal to ``sqrt(w)`` once there is an intercept, so ``Z' V = X' (sqrt(w) V)``: centring costs
-nothing, and sparse input stays sparse.
+Every ``V`` it sends is orthogonal to ``sqrt(w)`` once there is an intercept, so ``Z' V = X' (sqrt(w) V)``: centring
+costs nothing, and sparse input stays sparse.
 """
 
 from __future__ import annotations
@@ -108,9 +108,7 @@ def _tiles(n_rows: int, n_columns: int, elements: int) -> Iterator[tuple[slice, 
 class DenseColumns(Columns):
     """Columns of a dense table, never copied: implicit centring, except for those whose mean dwarfs their spread."""
 
-    def __init__(
-        self, X: Array, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True
-    ) -> None:
+    def __init__(self, X: Array, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True) -> None:
         self._set_rows(X, sample_weight, fit_intercept)
         self.X = X
         self.n_candidates = X.shape[1]
@@ -191,21 +189,15 @@ class DenseColumns(Columns):
 class SparseColumns(Columns):
     """Columns of a scipy sparse table; zeros are never stored, whatever the mean is."""
 
-    def __init__(
-        self, X: Any, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True
-    ) -> None:
+    def __init__(self, X: Any, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True) -> None:
         self._set_rows(np.empty((X.shape[0], 0)), sample_weight, fit_intercept)
         self.X = X.tocsc()
         self.n_candidates = X.shape[1]
         weight = self.sqrt_weight**2
-        self._mean = (
-            np.asarray(self.X.T @ weight) / self.total if fit_intercept else np.zeros(self.n_candidates)
-        )
+        self._mean = np.asarray(self.X.T @ weight) / self.total if fit_intercept else np.zeros(self.n_candidates)
         column = np.repeat(np.arange(self.n_candidates), np.diff(self.X.indptr))
         entry_weight = weight[self.X.indices]
-        spread = np.bincount(
-            column, entry_weight * (self.X.data - self._mean[column]) ** 2, self.n_candidates
-        )
+        spread = np.bincount(column, entry_weight * (self.X.data - self._mean[column]) ** 2, self.n_candidates)
         missing = np.clip(self.total - np.bincount(column, entry_weight, self.n_candidates), 0, None)
         size = np.bincount(column, entry_weight * self.X.data.astype(float) ** 2, self.n_candidates)
         norm2 = spread + missing * self._mean**2

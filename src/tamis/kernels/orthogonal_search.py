@@ -5,16 +5,16 @@ class indicators otherwise), ``S`` the features chosen so far, ``P`` the project
 
     cos^2_j = || U' P z_j ||^2 / || P z_j ||^2,     U an orthonormal basis of the columns of P Y,
 
-which for one target is Eq. (1) of Stoppiglia et al. in the projected space, and in general is one minus the ratio by which
-feature j shrinks ``det(Y' P Y)``. Candidates are never projected explicitly. With ``q`` the unit direction of the feature
-just chosen and ``t = Z' q`` (one pass over the table), all of them follow at once:
+which for one target is Eq. (1) of Stoppiglia et al. in the projected space, and in general is one minus the ratio by
+which feature j shrinks ``det(Y' P Y)``. Candidates are never projected explicitly. With ``q`` the unit direction of the
+feature just chosen and ``t = Z' q`` (one pass over the table), all of them follow at once:
 
     num <- num - t (q' Y),        num = Z' P Y
     norm2 <- norm2 - t^2,         norm2_j = || P z_j ||^2
 
 The blocked search lowers the passes over the table below one per feature, exactly: m steps are made on the few thousand
-best candidates, one product ``Z' [q_1 .. q_m]`` brings every other candidate up to date, the criterion of all is replayed
-for these m steps, and steps from the first one at which an outsider would have won are taken back.
+best candidates, one product ``Z' [q_1 .. q_m]`` brings every other candidate up to date, the criterion of all is
+replayed for these m steps, and steps from the first one at which an outsider would have won are taken back.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class OrthogonalSearch:
         front = _Front(*(self.xp.take(part, at, axis=0) for part in vars(self.front).values()))
         floor = self.xp.take(self._floor, at)
         Y, n_basis = self.Y, len(self.basis)
-        tried = []
+        tried: list[_Choice] = []
         while len(tried) < most and (choice := self._choose(front, inside, local)) is not None:
             projection = choice.q @ self.Y
             front = front.advanced(choice.q @ local, projection, floor)
@@ -213,9 +213,7 @@ class OrthogonalSearch:
         if not self.project_candidates:
             norm2 = self.columns.norm2 if at is None else xp.take(self.columns.norm2, at)
         alive = front.alive
-        return xp.where(
-            alive, explained / xp.where(alive, norm2, xp.ones_like(norm2)), -xp.ones_like(explained)
-        )
+        return xp.where(alive, explained / xp.where(alive, norm2, xp.ones_like(norm2)), -xp.ones_like(explained))
 
     def _first_best(self, criterion: Array) -> int:
         """Position of the best candidate; ties, up to rounding, go to the lowest index."""
@@ -309,7 +307,7 @@ class OrthogonalSearch:
         return move_to(indices.astype(np.int64), xp=self.xp, device=self.columns.device)
 
     def follow(self, order: Iterable[int]) -> Iterator[Direction]:
-        """Walk a given order instead of searching for one; ends early where a feature adds nothing or Y is explained."""
+        """Walk a given order instead of searching one; ends early where a feature adds nothing or Y is explained."""
         for j in order:
             whitener = self._whitener(self.Y)
             q, loading = self._orthogonalize(self.columns.columns(np.array([j]))[:, 0])

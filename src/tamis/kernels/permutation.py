@@ -8,9 +8,7 @@ from sklearn.utils._array_api import move_to
 from tamis.kernels.orthogonal_search import OrthogonalSearch
 
 
-def permuted_cos2(
-    search: OrthogonalSearch, observed: float, n_draws: int, rng: np.random.RandomState
-) -> np.ndarray:
+def permuted_cos2(search: OrthogonalSearch, observed: float, n_draws: int, rng: np.random.RandomState) -> np.ndarray:
     """How many of the remaining candidates reach ``observed`` when what is left of Y is permuted; one count per draw.
 
     What the kept features leave of Y is permuted, projected off them again (permuting brings part of them back), and

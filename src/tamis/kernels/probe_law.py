@@ -7,7 +7,7 @@ from scipy.special import betaincc, ndtri
 
 
 def probe_survival(cos2: float, dof: float, n_targets: int = 1) -> float:
-    """Chance that a random direction of dimension ``dof`` has a squared cosine above ``cos2`` with ``n_targets`` targets.
+    """Chance that a random direction in ``dof`` dimensions has a squared cosine above ``cos2`` with ``n_targets`` targets.
 
     The squared cosine follows Beta(m / 2, (v - m) / 2), Eq. (2) for m = 1; ``betaincc`` keeps the small tail that
     ``1 - cdf`` rounds to zero.

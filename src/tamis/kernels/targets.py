@@ -20,13 +20,10 @@ class Target:
         ``y`` itself for regression, -1 and +1 for two classes, one indicator per class beyond.
     classes : ndarray or None
         Labels in sorted order; None for regression.
-    codes : ndarray or None
-        Position of each sample's label in ``classes``.
     """
 
     values: np.ndarray
     classes: np.ndarray | None = None
-    codes: np.ndarray | None = None
 
 
 def infer_task(y: np.ndarray) -> str:
@@ -53,21 +50,25 @@ def encode_target(y: np.ndarray, task: str = "auto") -> Target:
         if np.all(values == values[0]):
             raise ValueError(f"y is constant ({values[0]:g}): there is nothing to explain")
         return Target(values[:, None])
+    classes, codes = encode_classes(y)
+    if classes.size == 2:
+        return Target(2.0 * codes[:, None] - 1.0, classes)
+    return Target((codes[:, None] == np.arange(classes.size)).astype(float), classes)
+
+
+def encode_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted labels, and the position of each sample's label among them."""
     classes, codes = np.unique(y, return_inverse=True)
     if classes.size < 2:
         raise ValueError(f"y holds one class only ({classes[0]!r}); at least two classes are needed")
-    if classes.size == 2:
-        return Target(2.0 * codes[:, None] - 1.0, classes, codes)
-    return Target((codes[:, None] == np.arange(classes.size)).astype(float), classes, codes)
+    return classes, codes
 
 
-def subproblems(
-    codes: np.ndarray, n_classes: int, scheme: str
-) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
+def subproblems(codes: np.ndarray, n_classes: int, scheme: str) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
     """Two-class problems that a many-class one splits into.
 
-    Yields the classes set against each other, ``(i, j)`` with the rows of both for ``"ovo"``, ``(i,)`` against all others
-    with every row for ``"ovr"``.
+    Yields the classes set against each other, ``(i, j)`` with the rows of both for ``"ovo"``, ``(i,)`` against all
+    others with every row for ``"ovr"``.
     """
     if scheme == "ovo":
         for i in range(n_classes):

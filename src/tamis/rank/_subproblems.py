@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, fresh, track, weight_argument
-from tamis.kernels.targets import encode_target, subproblems
+from tamis.kernels.targets import encode_classes, infer_task, subproblems
 
 
 class SubproblemMixin(Ranker):
@@ -24,16 +24,18 @@ class SubproblemMixin(Ranker):
     def _select(
         self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, rule: StoppingRule
     ) -> tuple[Ranking, StopDecision]:
-        target = None if self.multiclass == "joint" or y is None else encode_target(y, self.task)
-        if target is None or target.classes is None or target.classes.size == 2:
+        y = np.asarray(y)
+        task = infer_task(y) if self.task == "auto" else self.task
+        if self.multiclass == "joint" or task == "regression" or np.unique(y).size <= 2:
             return super()._select(X, y, sample_weight, rule)
+        classes, codes = encode_classes(y)
         self.subproblems_ = {}
-        parts = list(subproblems(target.codes, target.classes.size, self.multiclass))
+        parts = list(subproblems(codes, classes.size, self.multiclass))
         for against, rows in track(self, parts, task_name=self.multiclass, total=len(parts)):
-            labels = tuple(target.classes[list(against)].tolist())
+            labels = tuple(classes[list(against)].tolist())
             ranker = fresh(self, task="classification", multiclass="joint", stop=rule)
             weight = None if sample_weight is None else sample_weight[rows]
-            labeled = (target.codes[rows] == against[0]).astype(int)
+            labeled = (codes[rows] == against[0]).astype(int)
             ranker.fit(_safe_indexing(X, rows), labeled, **weight_argument(weight))
             self.subproblems_[labels] = ranker
         return merge(list(self.subproblems_.values()), self.multiclass)

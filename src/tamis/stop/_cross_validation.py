@@ -107,9 +107,7 @@ class CrossValidation(StoppingRule, name="cross-validation"):
         folds = list(check_cv(self.cv, y, classifier=is_classifier(estimator)).split(X, y))
         with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
             results = parallel(
-                delayed(_fold_scores)(
-                    ranker, estimator, self.scoring, X, y, sample_weight, train, test, sizes
-                )
+                delayed(_fold_scores)(ranker, estimator, self.scoring, X, y, sample_weight, train, test, sizes)
                 for train, test in folds
             )
             scores = np.array(list(track(ranker, results, task_name="fold", total=len(folds))))

@@ -23,8 +23,8 @@ class FisherTest(StoppingRule, name="fisher-test"):
               = (N - n - 1)\,\frac{\cos^2\varphi_n}{1 - \cos^2\varphi_n} \sim F(1, N - n - 1),
 
     (Stoppiglia et al. 2003, Eq. 8 with its denominator corrected), which is the published probe step by step, without
-    cumulating. ``against="complete"`` tests each sub-model against the whole path (Eq. 7) and keeps the smallest that is
-    not rejected.
+    cumulating. ``against="complete"`` tests each sub-model against the whole path (Eq. 7) and keeps the smallest that
+    is not rejected.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class FisherTest(StoppingRule, name="fisher-test"):
 
     Notes
     -----
-    The test takes the feature as given, though it is the best of many: like the published probe it keeps noise when there
-    are many candidates. :class:`Probe` corrects for that.
+    The test takes the feature as given, though it is the best of many: like the published probe it keeps noise when
+    there are many candidates. :class:`Probe` corrects for that.
 
     References
     ----------
@@ -109,7 +109,9 @@ class FisherTest(StoppingRule, name="fisher-test"):
                 f"{p_values[kept]:.2g}, risk {self.risk:g})"
             )
         name = ranker._feature_name(path[kept].feature)
-        return f"feature {kept + 1}, '{name}', does not improve the model (p = {p_values[kept]:.2g}, risk {self.risk:g})"
+        return (
+            f"feature {kept + 1}, '{name}', does not improve the model (p = {p_values[kept]:.2g}, risk {self.risk:g})"
+        )
 
 
 def _next_p_values(path: Sequence[Step]) -> np.ndarray:
@@ -120,9 +122,7 @@ def _next_p_values(path: Sequence[Step]) -> np.ndarray:
 def _complete_p_values(path: Sequence[Step]) -> np.ndarray:
     """Eq. (7): sub-models of 0 .. K - 1 features against that of K."""
     if any(step.info["n_targets"] > 1 for step in path):
-        raise ValueError(
-            "FisherTest(against='complete') is for one target; use against='next' with several classes"
-        )
+        raise ValueError("FisherTest(against='complete') is for one target; use against='next' with several classes")
     n_complete, dof = len(path), path[-1].info["dof"] - 1
     if dof <= 0:
         raise ValueError(

@@ -74,6 +74,4 @@ class LeaveOneOut(StoppingRule, name="leave-one-out"):
         reason = f"the leave-one-out error is smallest ({curve[kept]:.4g}) with {kept} features"
         if kept == 0:
             reason = f"no number of features predicts better than the mean alone (error {curve[0]:.4g})"
-        return StopDecision(
-            kept, reason, curve=curve, curve_at=np.arange(curve.size), label="leave-one-out error"
-        )
+        return StopDecision(kept, reason, curve=curve, curve_at=np.arange(curve.size), label="leave-one-out error")

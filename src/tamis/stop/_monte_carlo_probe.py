@@ -23,13 +23,13 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     r"""Keep features that rank above permuted copies of all features, with any ranker.
 
     For :math:`b = 1..B` one permutation :math:`\pi_b` of the rows is drawn and the ranker scores
-    :math:`[X, X_{\pi_b}]`. With :math:`a_j` the mean score of feature :math:`j` over the draws and :math:`s_{bk}` that of
-    the permuted copy of feature :math:`k`,
+    :math:`[X, X_{\pi_b}]`. With :math:`a_j` the mean score of feature :math:`j` over the draws and :math:`s_{bk}` that
+    of the permuted copy of feature :math:`k`,
 
     .. math:: p_j = \frac{1 + \#\{b : \max_{k \notin S} s_{bk} \ge a_j\}}{1 + B};
 
-    features with :math:`p_j \le` ``risk`` join the kept set :math:`S`, and the maximum is taken again without them, until
-    none joins (step-down). This is the estimated probe of Stoppiglia et al. (2003, Sec. 7), calibrated.
+    features with :math:`p_j \le` ``risk`` join the kept set :math:`S`, and the maximum is taken again without them,
+    until none joins (step-down). This is the estimated probe of Stoppiglia et al. (2003, Sec. 7), calibrated.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
 
     Notes
     -----
-    Sequential rankers, whose scores at different steps cannot be compared, enter with minus the rank and the median over
-    draws. Deviations from the paper: all columns are permuted jointly (margins and correlations are kept), and the best
-    probe counts, not one. Permuting the target instead would change the scale of many scores.
+    Sequential rankers, whose scores at different steps cannot be compared, enter with minus the rank and the median
+    over draws. Deviations from the paper: all columns are permuted jointly (margins and correlations are kept), and the
+    best probe counts, not one. Permuting the target instead would change the scale of many scores.
 
     ``stop_.ranking`` (and so ``order_`` and ``scores_``) is the order by :math:`a_j`, steadier than one run's.
 
@@ -120,9 +120,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     ) -> StopDecision:
         """Cut where the features stop standing out from their permuted copies."""
         if ranking.scores.size != X.shape[1]:
-            raise ValueError(
-                "MonteCarloProbe permutes the columns of X and cannot see a dictionary's; use Probe"
-            )
+            raise ValueError("MonteCarloProbe permutes the columns of X and cannot see a dictionary's; use Probe")
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_draws)
         judge = _FalseDiscoveryRate(self.fdr) if self.fdr is not None else _FamilyRisk(self.risk)
         if self.conditional:

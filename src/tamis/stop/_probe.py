@@ -23,13 +23,14 @@ class Probe(StoppingRule, name="probe"):
     r"""Keep features while the risk that a random one does better stays below ``risk``.
 
     At step :math:`n` the squared cosine of a random vector with what is left of the target follows
-    :math:`\mathrm{Beta}(\tfrac12, \tfrac{v-1}2)` (Stoppiglia et al. 2003, Eq. 2), so it exceeds that of the chosen feature
-    with probability :math:`P_v(\cos^2\varphi_n)` (Eq. 3), where :math:`v` is the dimension of the space that is left.
+    :math:`\mathrm{Beta}(\tfrac12, \tfrac{v-1}2)` (Stoppiglia et al. 2003, Eq. 2), so it exceeds that of the chosen
+    feature with probability :math:`P_v(\cos^2\varphi_n)` (Eq. 3), where :math:`v` is the dimension of the space that is
+    left.
 
     ``correction="none"`` is the paper's rule: keep while
-    :math:`G_n = G_{n-1} + P_v(\cos^2\varphi_n)(1 - G_{n-1}) \le \text{risk}` (Eq. 4). Its probe is one vector, though the
-    feature is the best of many, so that it keeps noise almost surely once there are a hundred candidates. The default
-    ``correction="best-of-remaining"`` sets the best of as many probes against it,
+    :math:`G_n = G_{n-1} + P_v(\cos^2\varphi_n)(1 - G_{n-1}) \le \text{risk}` (Eq. 4). Its probe is one vector, though
+    the feature is the best of many, so that it keeps noise almost surely once there are a hundred candidates. The
+    default ``correction="best-of-remaining"`` sets the best of as many probes against it,
 
     .. math:: P_{\max} = 1 - (1 - P_v(\cos^2\varphi_n))^{c_n} \le \text{risk},
 
@@ -42,8 +43,8 @@ class Probe(StoppingRule, name="probe"):
     null : {"auto", "gaussian", "permutation"}, default="auto"
         Law of the probe. "permutation" permutes what is left of the target, projects it off the kept features again and
         takes its best cosine over the remaining candidates: exact where both sides are far from Gaussian (heavy tails,
-        rare binary columns) and the analytic law is not. "auto" turns to it when the estimated error of the analytic law
-        (Edgeworth, from skewness and kurtosis of the columns and of what is left of the target) exceeds a quarter.
+        rare binary columns) and the analytic law is not. "auto" turns to it when the estimated error of the analytic
+        law (Edgeworth, from skewness and kurtosis of the columns and of what is left of the target) exceeds a quarter.
     n_draws : int, default=199
         Permutations per step, at most: a step that cannot pass any more ends them early.
     n_beyond : int, default=5
@@ -106,7 +107,7 @@ class Probe(StoppingRule, name="probe"):
             check_draws(self.n_draws, self.risk)
 
     def enough(self, path: Sequence[Step]) -> bool:
-        """Whether the analytic law refused a feature ``n_beyond`` steps ago; a looser test where permutations decide."""
+        """Whether the analytic law refused a feature ``n_beyond`` steps ago; looser where permutations decide."""
         limit = self.risk if self.null == "gaussian" else max(self.risk, 0.5)
         refused = np.flatnonzero(self._curve(path, self._analytic(path)) > limit)
         return refused.size > 0 and len(path) > refused[0] + self.n_beyond
@@ -154,14 +155,10 @@ class Probe(StoppingRule, name="probe"):
 
     def _reason(self, ranker: Ranker, path: Sequence[Step], curve: np.ndarray, kept: int) -> str:
         if kept == len(path):
-            return (
-                f"all {kept} features that could be ranked beat a random feature at a risk of {self.risk:g}"
-            )
+            return f"all {kept} features that could be ranked beat a random feature at a risk of {self.risk:g}"
         name = ranker._feature_name(path[kept].feature)
         n = path[kept].info["n_candidates"]
-        rival = (
-            "a random feature" if self.correction == "none" or n == 1 else f"the best of {n} random features"
-        )
+        rival = "a random feature" if self.correction == "none" or n == 1 else f"the best of {n} random features"
         chance = 1 - curve[kept]
         return (
             f"feature {kept + 1}, '{name}', would beat {rival} with probability {chance:.2g} only "
@@ -192,17 +189,13 @@ class Probe(StoppingRule, name="probe"):
                 break
         return chances + self._analytic(path[len(chances) :])  # beyond the cut, for the eye only
 
-    def _column_shapes(
-        self, search: OrthogonalSearch, rng: np.random.RandomState
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _column_shapes(self, search: OrthogonalSearch, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         """Skewness and kurtosis of up to 1000 candidates."""
         varying = np.flatnonzero(move_to(search.front.alive, xp=np, device="cpu"))
         sample = varying if varying.size <= 1000 else np.sort(rng.choice(varying, 1000, replace=False))
         return shape_moments(move_to(search.columns.columns(sample), xp=np, device="cpu"))
 
-    def _far_from_gaussian(
-        self, search: OrthogonalSearch, step: Step, shape: tuple[np.ndarray, np.ndarray]
-    ) -> bool:
+    def _far_from_gaussian(self, search: OrthogonalSearch, step: Step, shape: tuple[np.ndarray, np.ndarray]) -> bool:
         left = move_to(search.Y, xp=np, device="cpu")
         tail = self.risk / (step.info["n_candidates"] if self.correction == "best-of-remaining" else 1)
         return max(tail_error(*shape, target, tail) for target in left.T) > _TAIL_ERROR

@@ -22,8 +22,8 @@ class TopK(StoppingRule, name="top-k"):
 
     Notes
     -----
-    A method may rank fewer features than are asked for (redundant ones, or a target already explained); then all that it
-    ranked are kept and the reason says so.
+    A method may rank fewer features than are asked for (redundant ones, or a target already explained); then all that
+    it ranked are kept and the reason says so.
 
     Examples
     --------

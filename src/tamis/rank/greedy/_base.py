@@ -24,8 +24,8 @@ from tamis.rank.greedy._model import LeastSquaresModel, model_from_path
 class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
     """Sequential ranker whose k-th step extends a linear model: it provides ``"nested_linear"``.
 
-    Rules that require ``"nested_linear"`` find in every ``Step.info``: ``dof`` (dimension of the space in which the step's
-    squared cosine was taken), ``n_candidates``, ``n_targets``, ``r2`` and ``press``; and may ask the ranker for
+    Rules that require ``"nested_linear"`` find in every ``Step.info``: ``dof`` (dimension of the space in which the
+    step's squared cosine was taken), ``n_candidates``, ``n_targets``, ``r2`` and ``press``; and may ask the ranker for
     :meth:`_candidates` and :meth:`_targets` to look at the data again.
     """
 
@@ -79,9 +79,7 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         return self.dictionary_.candidates(X, sample_weight, fit_intercept=self.fit_intercept)
 
     def _features(self, X: Any, indices: np.ndarray) -> Any:
-        return (
-            super()._features(X, indices) if self.dictionary is None else self.dictionary_.compute(X, indices)
-        )
+        return super()._features(X, indices) if self.dictionary is None else self.dictionary_.compute(X, indices)
 
     def _feature_name(self, j: int) -> str:
         if self.dictionary is None:
@@ -160,9 +158,7 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         if not 0 <= n_features <= len(self.path_):
             raise ValueError(f"n_features={n_features}, but the path holds {len(self.path_)} steps")
         classes = getattr(self, "classes_", None)
-        return model_from_path(
-            self.path_[:n_features], np.array(self._target_mean), classes, self._empty_press
-        )
+        return model_from_path(self.path_[:n_features], np.array(self._target_mean), classes, self._empty_press)
 
     @property
     def estimator_(self) -> LeastSquaresModel:

@@ -60,10 +60,10 @@ class GramSchmidt(LeastSquaresRanker):
 
     Notes
     -----
-    Cost: candidates are not projected but tracked by their inner products. Below 8192 candidates a step is one pass over
-    ``X`` (``X' q``) and O(n_features) memory. Above, a block of up to 24 steps needs one pass, exactly. Sparse input is
-    centred implicitly, float32 stays float32. Under scikit-learn's ``array_api_dispatch`` the search runs where ``X``
-    lives.
+    Cost: candidates are not projected but tracked by their inner products. Below 8192 candidates a step is one pass
+    over ``X`` (``X' q``) and O(n_features) memory. Above, a block of up to 24 steps needs one pass, exactly. Sparse
+    input is centred implicitly, float32 stays float32. Under scikit-learn's ``array_api_dispatch`` the search runs
+    where ``X`` lives.
 
     Deviations from the paper: several classes at once; the search ends when the target is explained to rounding or all
     remaining candidates are redundant, so the order may be shorter than the list of features.
@@ -109,6 +109,4 @@ class GramSchmidt(LeastSquaresRanker):
         self.dictionary = dictionary
 
     def _directions(self, X: Any, columns: Columns, Y: np.ndarray, limit: int | None) -> Iterator[Direction]:
-        return iter(
-            OrthogonalSearch(columns, Y, orthogonalization=self.orthogonalization, tol=self.tol, limit=limit)
-        )
+        return iter(OrthogonalSearch(columns, Y, orthogonalization=self.orthogonalization, tol=self.tol, limit=limit))

@@ -11,7 +11,7 @@ from sklearn.utils._array_api import get_namespace_and_device, move_to
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tamis.base import Ranker, Ranking
-from tamis.kernels.targets import encode_target
+from tamis.kernels.targets import encode_classes
 
 
 class FisherScore(Ranker):
@@ -42,8 +42,9 @@ class FisherScore(Ranker):
 
     Notes
     -----
-    Cost: two passes over ``X``; sparse input stays sparse. The first form equals (c - 1) / (n - c) times the F statistic
-    of a one-way analysis of variance. Deviation from the thesis: it calls :math:`\sigma` the variance and squares it.
+    Cost: two passes over ``X``; sparse input stays sparse. The first form equals (c - 1) / (n - c) times the F
+    statistic of a one-way analysis of variance. Deviation from the thesis: it calls :math:`\sigma` the variance and
+    squares it.
 
     References
     ----------
@@ -70,14 +71,11 @@ class FisherScore(Ranker):
         self.threshold = threshold
 
     def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        target = encode_target(np.asarray(y), "classification")
-        assert target.classes is not None and target.codes is not None
-        if self.form == "unbiased" and target.classes.size != 2:
-            raise ValueError(
-                f"form='unbiased' is for two classes and y holds {target.classes.size}; use form='scatter'"
-            )
-        counts = np.bincount(target.codes).astype(float)
-        means, within = class_moments(X, target.codes, counts)
+        classes, codes = encode_classes(np.asarray(y))
+        if self.form == "unbiased" and classes.size != 2:
+            raise ValueError(f"form='unbiased' is for two classes and y holds {classes.size}; use form='scatter'")
+        counts = np.bincount(codes).astype(float)
+        means, within = class_moments(X, codes, counts)
         overall = counts @ means / counts.sum()
         if self.form == "scatter":
             between, spread = counts @ (means - overall) ** 2, within.sum(axis=0)  # Eq. (3.10)
@@ -109,7 +107,8 @@ def class_moments(X: Any, codes: np.ndarray, counts: np.ndarray) -> tuple[np.nda
     means = (member @ X) / size[:, None]
     deviation = X - xp.take(means, move_to(codes.astype(np.int64), xp=xp, device=device), axis=0)
     within = member @ (deviation * deviation)
-    return tuple(np.asarray(move_to(part, xp=np, device="cpu"), dtype=float) for part in (means, within))
+    means, within = move_to(means, within, xp=np, device="cpu")
+    return means.astype(float), within.astype(float)
 
 
 def _ratio(between: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
