@@ -19,13 +19,14 @@ def check_table(
 ) -> tuple[Any, np.ndarray | None]:
     """Validate a table, and a target unless it is "no_validation", for fitting."""
     supervised = not (isinstance(y, str) and y == "no_validation")
+    xp, _ = get_namespace(X)
     try:
         checked = validate_data(
             estimator,
             X,
             y=_check_target(y) if supervised else "no_validation",
             accept_sparse=("csc", "csr") if accept_sparse else False,
-            dtype=[np.float64, np.float32],
+            dtype=[xp.float64, xp.float32],
             ensure_all_finite=False,
             ensure_min_samples=2,
         )

@@ -75,11 +75,22 @@ class Ranking:
     certificate: Mapping[str, Any] = field(default_factory=lambda: {"converged": True})
 
     @classmethod
-    def from_scores(cls, scores: np.ndarray) -> Ranking:
-        """Sort by score, best first; ties go to the lowest index, features without a score are not ranked."""
-        scores = np.asarray(scores)
-        order = np.argsort(-scores, kind="stable")
-        return cls(order[: np.count_nonzero(~np.isnan(scores))], scores)
+    def from_scores(cls, scores: np.ndarray, *, rounding: float = 1e-12) -> Ranking:
+        """Sort by score, best first; ties go to the lowest index, features without a score are not ranked.
+
+        Scores that differ by less than ``rounding``, relatively, are ties and made equal: a duplicated column must not
+        win by the last bit of a sum.
+        """
+        order = np.argsort(-np.asarray(scores), kind="stable")
+        ranked = order[: np.count_nonzero(~np.isnan(scores))]
+        ordered = np.asarray(scores, dtype=float)[ranked]
+        with np.errstate(invalid="ignore"):
+            starts = np.flatnonzero(np.diff(ordered, prepend=np.inf) < -rounding * np.abs(ordered))
+        settled = np.array(scores, dtype=float)
+        if ranked.size:
+            starts = np.union1d([0], starts)
+            settled[ranked] = np.repeat(ordered[starts], np.diff(starts, append=ranked.size))
+        return cls(np.argsort(-settled, kind="stable")[: ranked.size], settled)
 
 
 @dataclass(frozen=True)

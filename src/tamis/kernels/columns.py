@@ -96,6 +96,11 @@ def as_columns(X: Array, sample_weight: np.ndarray | None = None, *, fit_interce
     return kind(X, sample_weight, fit_intercept=fit_intercept)
 
 
+def rounding_of(X: Array) -> float:
+    """Relative difference below which two figures computed from ``X`` are the same."""
+    return 1e-6 if str(X.dtype).endswith("float32") else 1e-12
+
+
 def _tiles(n_rows: int, n_columns: int, elements: int) -> Iterator[tuple[slice, slice]]:
     """Cut a table into tiles of about ``elements`` entries."""
     width = min(n_columns, 4096)

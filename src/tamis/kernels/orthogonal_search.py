@@ -28,7 +28,10 @@ from sklearn.utils._array_api import move_to
 from tamis.kernels.columns import Array, Columns
 
 _EXPLAINED = 1e-20  # squared share of Y below which rounding is all that is left of it
+_DEPENDENT = 1e-24  # the same for one target against the others: class indicators sum to a constant
+# Relative rounding of a criterion: candidates closer than this are tied. It grows as a candidate is used up.
 _TIE = {"float64": 1e-11, "float32": 1e-6}
+_ROUNDING = {"float64": 1e-14, "float32": 1e-6}
 _REDUNDANT = {"float64": 1e-10, "float32": 1e-5}
 _BLOCK_ELEMENTS = 2**25  # entries of the product Z' [q_1 .. q_m]: 256 MB in double precision
 
@@ -49,6 +52,14 @@ class Direction:
 
 
 @dataclass(frozen=True)
+class _Whitener:
+    """``(P Y) matrix`` has orthonormal columns; ``smallest`` is how much is left of Y in its weakest direction."""
+
+    matrix: Array
+    smallest: float
+
+
+@dataclass(frozen=True)
 class _Choice:
     """The best candidate of a step, recomputed from its own column."""
 
@@ -65,12 +76,14 @@ class _Front:
 
     num: Array
     norm2: Array
+    size: Array  # squared norm before any projection
     alive: Array
 
-    def advanced(self, t: Array, projection: Array, floor: Array) -> _Front:
+    def advanced(self, t: Array, projection: Array, tol: float) -> _Front:
         """Project one direction out of every candidate (Eq. 1 in the projected space)."""
         norm2 = self.norm2 - t * t
-        return _Front(self.num - t[:, None] * projection[None, :], norm2, self.alive & (norm2 > floor))
+        num = self.num - t[:, None] * projection[None, :]
+        return _Front(num, norm2, self.size, self.alive & (norm2 > tol * self.size))
 
 
 class OrthogonalSearch:
@@ -113,15 +126,17 @@ class OrthogonalSearch:
         self.working_set = working_set
         precision = "float32" if getattr(columns, "X", Y).dtype == self.xp.float32 else "float64"
         self._tie = _TIE[precision]
-        self._floor = columns.norm2 * (_REDUNDANT[precision] if tol is None else tol)
+        self._rounding = _ROUNDING[precision]
+        self.tol = _REDUNDANT[precision] if tol is None else tol
         self.Y = columns.center_rows(columns.as_array(Y))
-        self._explained = _EXPLAINED * max(float(self.xp.sum(self.Y**2)), np.finfo(float).tiny)
+        self._target_size = max(float(self.xp.sum(self.Y**2)) ** 0.5, np.finfo(float).tiny)
+        self._explained = _EXPLAINED * self._target_size**2
         self.limit = limit
         self.basis: list[Array] = []
         if columns.fit_intercept:
             self.basis.append(columns.sqrt_weight / columns.total**0.5)
         self._n_fixed = len(self.basis)
-        self.front = _Front(columns.dot(self.Y), columns.norm2, columns.norm2 > 0)
+        self.front = _Front(columns.dot(self.Y), columns.norm2, columns.norm2, columns.norm2 > 0)
 
     def __iter__(self) -> Iterator[Direction]:
         blocked = self.columns.n_candidates > 2 * self.working_set
@@ -129,10 +144,10 @@ class OrthogonalSearch:
 
     def cos2(self) -> np.ndarray:
         """The criterion of every candidate now; zero for those out of play."""
-        whitener = self._whitener(self.Y)
+        whitener = self._whitener()
         if whitener is None:
             return np.zeros(self.columns.n_candidates)
-        criterion = self._criterion(self.front, whitener, None)
+        criterion = self._criterion(self.front, whitener)
         return np.clip(move_to(criterion, xp=np, device="cpu"), 0.0, 1.0)
 
     def _plain_steps(self) -> Iterator[Direction]:
@@ -141,7 +156,7 @@ class OrthogonalSearch:
         while (choice := self._choose(self.front, everything, None)) is not None:
             projection = choice.q @ self.Y
             t = self.columns.dot(choice.q[:, None])[:, 0]
-            before, self.front = self.front, self.front.advanced(t, projection, self._floor)
+            before, self.front = self.front, self.front.advanced(t, projection, self.tol)
             self._retire(self.front, choice.feature)
             yield self._accept(choice, projection, before, self.front)
 
@@ -163,19 +178,18 @@ class OrthogonalSearch:
 
     def _one_block(self, most: int) -> Generator[Direction, None, tuple[int, int]]:
         """Try up to ``most`` steps on the best candidates, then keep those that hold against all."""
-        whitener = self._whitener(self.Y)
+        whitener = self._whitener()
         if whitener is None:
             return 0, 0
-        inside = self._best(self._criterion(self.front, whitener, None), self.working_set)
+        inside = self._best(self._criterion(self.front, whitener), self.working_set)
         local = self.columns.columns(inside)
         at = self._index(inside)
         front = _Front(*(self.xp.take(part, at, axis=0) for part in vars(self.front).values()))
-        floor = self.xp.take(self._floor, at)
         Y, n_basis = self.Y, len(self.basis)
         tried: list[_Choice] = []
         while len(tried) < most and (choice := self._choose(front, inside, local)) is not None:
             projection = choice.q @ self.Y
-            front = front.advanced(choice.q @ local, projection, floor)
+            front = front.advanced(choice.q @ local, projection, self.tol)
             self._retire(front, int(np.searchsorted(inside, choice.feature)))
             self.basis.append(choice.q)
             self.Y = self.Y - choice.q[:, None] * projection[None, :]
@@ -190,40 +204,49 @@ class OrthogonalSearch:
             if kept and self._winner() != choice.feature:
                 break
             projection = choice.q @ self.Y
-            before, self.front = self.front, self.front.advanced(product[:, kept], projection, self._floor)
+            before, self.front = self.front, self.front.advanced(product[:, kept], projection, self.tol)
             self._retire(self.front, choice.feature)
             kept += 1
             yield self._accept(choice, projection, before, self.front)
         return kept, len(tried)
 
-    def _whitener(self, Y: Array) -> Array | None:
-        """Matrix that turns the columns of ``P Y`` into an orthonormal basis of their span; None if nothing is left."""
-        gram = move_to(Y.T @ Y, xp=np, device="cpu")
-        values, vectors = np.linalg.eigh(gram)
-        left = values > self._explained
+    def _whitener(self) -> _Whitener | None:
+        """What turns the columns of ``P Y`` into an orthonormal basis of their span; None if nothing is left."""
+        Y = move_to(self.Y, xp=np, device="cpu")
+        # singular values of Y and not eigenvalues of Y'Y, which would lose half the digits
+        triangle = np.linalg.qr(Y, mode="r") if Y.shape[1] > 1 else np.linalg.norm(Y, keepdims=True)
+        _, values, vectors = np.linalg.svd(triangle)
+        left = values**2 > max(self._explained, _DEPENDENT * values[0] ** 2)
         if not left.any():
             return None
-        return self.columns.as_array(vectors[:, left] / np.sqrt(values[left]))
+        matrix = self.columns.as_array(vectors.T[:, left] / values[left])
+        return _Whitener(matrix, float(values[left][-1]) / self._target_size)
 
-    def _criterion(self, front: _Front, whitener: Array, at: Array | None) -> Array:
+    def _criterion(self, front: _Front, whitener: _Whitener) -> Array:
         """cos^2 of every candidate with what is left of Y; -1 for those out of play."""
         xp = self.xp
-        explained = xp.sum((front.num @ whitener) ** 2, axis=1)
-        norm2 = front.norm2
-        if not self.project_candidates:
-            norm2 = self.columns.norm2 if at is None else xp.take(self.columns.norm2, at)
+        explained = xp.sum((front.num @ whitener.matrix) ** 2, axis=1)
+        norm2 = front.norm2 if self.project_candidates else front.size
         alive = front.alive
         return xp.where(alive, explained / xp.where(alive, norm2, xp.ones_like(norm2)), -xp.ones_like(explained))
 
-    def _first_best(self, criterion: Array) -> int:
-        """Position of the best candidate; ties, up to rounding, go to the lowest index."""
-        best = self.xp.max(criterion)
-        return int(self.xp.argmax(self.xp.astype(criterion >= best * (1 - self._tie), self.xp.int8)))
+    def _first_best(self, front: _Front, whitener: _Whitener, criterion: Array) -> int:
+        """Position of the best candidate; ties, up to rounding, go to the lowest index.
+
+        Rounding grows as a candidate is used up (its squared norm is a difference) and as Y is (so are the products).
+        """
+        xp = self.xp
+        used_up = front.size / xp.where(front.alive, front.norm2, xp.ones_like(front.norm2))
+        blur = self._tie + self._rounding * (used_up + used_up**0.5 / whitener.smallest)
+        tied = (criterion + blur * xp.abs(criterion) >= xp.max(criterion)) & front.alive
+        return int(xp.argmax(xp.astype(tied, xp.int8)))
 
     def _winner(self) -> int:
         """The candidate that the whole table would choose now."""
-        whitener = self._whitener(self.Y)
-        return -1 if whitener is None else self._first_best(self._criterion(self.front, whitener, None))
+        whitener = self._whitener()
+        if whitener is None:
+            return -1
+        return self._first_best(self.front, whitener, self._criterion(self.front, whitener))
 
     def _best(self, criterion: Array, n: int) -> np.ndarray:
         """Indices of the n largest, in increasing order."""
@@ -237,22 +260,21 @@ class OrthogonalSearch:
         The table of norms drifts by rounding, so the winner is recomputed from its column; where the table promised
         too much, it is corrected and the choice made again.
         """
-        whitener = self._whitener(self.Y)
+        whitener = self._whitener()
         if whitener is None:
             return None
-        at = None if local is None else self._index(candidates)
-        criterion = self._criterion(front, whitener, at)
+        criterion = self._criterion(front, whitener)
         while float(self.xp.max(criterion)) >= 0:
-            place = self._first_best(criterion)
+            place = self._first_best(front, whitener, criterion)
             j = int(candidates[place])
             z = self.columns.columns(np.array([j]))[:, 0] if local is None else local[:, place]
             q, loading = self._orthogonalize(z)
             norm2 = loading[-1] ** 2
-            if norm2 > float(self._floor[j]):
-                cos2 = min(float(self.xp.sum(((q @ self.Y) @ whitener) ** 2)), 1.0)
-                exact = cos2 if self.project_candidates else cos2 * norm2 / float(self.columns.norm2[j])
+            if norm2 > self.tol * float(front.size[place]):
+                cos2 = min(float(self.xp.sum(((q @ self.Y) @ whitener.matrix) ** 2)), 1.0)
+                exact = cos2 if self.project_candidates else cos2 * norm2 / float(front.size[place])
                 if exact >= 0.999 * float(criterion[place]):
-                    return _Choice(j, q, loading, cos2, int(whitener.shape[1]))
+                    return _Choice(j, q, loading, cos2, int(whitener.matrix.shape[1]))
                 criterion[place] = exact
                 front.norm2[place] = norm2
                 front.num[place, :] = loading[-1] * (q @ self.Y)
@@ -309,14 +331,14 @@ class OrthogonalSearch:
     def follow(self, order: Iterable[int]) -> Iterator[Direction]:
         """Walk a given order instead of searching one; ends early where a feature adds nothing or Y is explained."""
         for j in order:
-            whitener = self._whitener(self.Y)
+            whitener = self._whitener()
             q, loading = self._orthogonalize(self.columns.columns(np.array([j]))[:, 0])
-            if whitener is None or loading[-1] ** 2 <= float(self._floor[int(j)]):
+            if whitener is None or loading[-1] ** 2 <= self.tol * float(self.front.size[int(j)]):
                 return
             projection = q @ self.Y
-            cos2 = min(float(self.xp.sum((projection @ whitener) ** 2)), 1.0)
-            choice = _Choice(int(j), q, loading, cos2, int(whitener.shape[1]))
+            cos2 = min(float(self.xp.sum((projection @ whitener.matrix) ** 2)), 1.0)
+            choice = _Choice(int(j), q, loading, cos2, int(whitener.matrix.shape[1]))
             t = self.columns.dot(q[:, None])[:, 0]
-            before, self.front = self.front, self.front.advanced(t, projection, self._floor)
+            before, self.front = self.front, self.front.advanced(t, projection, self.tol)
             self._retire(self.front, choice.feature)
             yield self._accept(choice, projection, before, self.front)

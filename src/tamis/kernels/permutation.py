@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from sklearn.utils._array_api import move_to
 
@@ -12,33 +14,53 @@ def permuted_cos2(search: OrthogonalSearch, observed: float, n_draws: int, rng: 
     """How many of the remaining candidates reach ``observed`` when what is left of Y is permuted; one count per draw.
 
     What the kept features leave of Y is permuted, projected off them again (permuting brings part of them back), and
-    its cos^2 with every remaining, projected candidate is taken. One BLAS-3 product serves all draws.
+    its cos^2 with every remaining, projected candidate is taken. One BLAS-3 product serves all draws. A row of weight 3
+    is permuted as three rows; weights that are no whole numbers stay with their rows, which is an approximation.
     """
     xp, columns = search.xp, search.columns
-    left = move_to(search.Y, xp=np, device="cpu")
-    rows = np.flatnonzero(move_to(columns.sqrt_weight, xp=np, device="cpu") > 0)
-    basis = move_to(xp.stack(search.basis, axis=1), xp=np, device="cpu") if search.basis else None
+    left, sqrt_weight = move_to(search.Y, columns.sqrt_weight, xp=np, device="cpu")
+    basis = move_to(xp.stack(search.basis, axis=1), xp=np, device="cpu") if search.basis else np.empty((len(left), 0))
+    size = left.T @ left
     directions = []
-    for _ in range(n_draws):
-        drawn = np.zeros_like(left)
-        drawn[rows] = left[rng.permutation(rows)]
-        if basis is not None:
-            for _ in range(2):
-                drawn -= basis @ (basis.T @ drawn)
-        directions.append(_orthonormal_basis(drawn))
-    width = [direction.shape[1] for direction in directions]
+    for drawn in _permuted_rows(left, sqrt_weight, n_draws, rng):
+        shares = basis.T @ drawn
+        directions.append((drawn - basis @ shares) @ _whitener(size - shares.T @ shares))
     cosine2 = columns.dot(columns.as_array(np.concatenate(directions, axis=1))) ** 2
     alive = search.front.alive
     norm2 = xp.where(alive, search.front.norm2, xp.ones_like(search.front.norm2))
     counts, start = np.empty(n_draws, dtype=int), 0
-    for b, stop in enumerate(np.cumsum(width)):
-        reached = xp.sum(cosine2[:, start : int(stop)], axis=1) / norm2 >= observed
+    for b, direction in enumerate(directions):
+        stop = start + direction.shape[1]
+        reached = xp.sum(cosine2[:, start:stop], axis=1) / norm2 >= observed
         counts[b] = int(xp.sum(xp.astype(reached & alive, xp.int64)))
-        start = int(stop)
+        start = stop
     return counts
 
 
-def _orthonormal_basis(V: np.ndarray) -> np.ndarray:
-    """Orthonormal basis of the span of the columns; class indicators span one dimension less than they count."""
-    U, values, _ = np.linalg.svd(V, full_matrices=False)
-    return U[:, values > 1e-10 * max(values[0], np.finfo(float).tiny)]
+def _permuted_rows(
+    left: np.ndarray, sqrt_weight: np.ndarray, n_draws: int, rng: np.random.RandomState
+) -> Iterator[np.ndarray]:
+    """Weighted rows, permuted among all copies that their weights stand for."""
+    weight = np.round(sqrt_weight**2)
+    whole = np.allclose(weight, sqrt_weight**2, rtol=1e-10)
+    if not whole or weight.max() == 1:
+        rows = np.flatnonzero(sqrt_weight > 0)
+        for _ in range(n_draws):
+            drawn = np.zeros_like(left)
+            drawn[rows] = left[rng.permutation(rows)]
+            yield drawn
+        return
+    copies = np.repeat(np.arange(len(left)), weight.astype(int))
+    scale = np.where(sqrt_weight > 0, sqrt_weight, 1.0)[:, None]
+    each = (left / scale)[copies]
+    for _ in range(n_draws):
+        drawn = np.zeros_like(left)
+        np.add.at(drawn, copies, each[rng.permutation(len(copies))])
+        yield drawn / scale
+
+
+def _whitener(gram: np.ndarray) -> np.ndarray:
+    """Turns columns with this Gram matrix into an orthonormal basis; class indicators span one dimension less."""
+    values, vectors = np.linalg.eigh(gram)
+    spanned = values > 1e-10 * max(values[-1], np.finfo(float).tiny)
+    return vectors[:, spanned] / np.sqrt(values[spanned])

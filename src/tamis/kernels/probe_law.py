@@ -7,7 +7,7 @@ from scipy.special import betaincc, ndtri
 
 
 def probe_survival(cos2: float, dof: float, n_targets: int = 1) -> float:
-    """Chance that a random direction in ``dof`` dimensions has a squared cosine above ``cos2`` with ``n_targets`` targets.
+    """Chance that a direction drawn in ``dof`` dimensions has a squared cosine above ``cos2`` with the targets.
 
     The squared cosine follows Beta(m / 2, (v - m) / 2), Eq. (2) for m = 1; ``betaincc`` keeps the small tail that
     ``1 - cdf`` rounds to zero.
@@ -29,24 +29,25 @@ def check_draws(n_draws: int, risk: float) -> None:
         raise ValueError(f"n_draws={n_draws} cannot tell a risk of {risk:g}; use at least {needed}")
 
 
-def tail_error(x_skew: np.ndarray, x_kurt: np.ndarray, y: np.ndarray, tail: float) -> float:
-    """By how much, relatively, the Gaussian law errs on the tail of permuted products ``x' y``; mean over columns.
+def tail_error(
+    x_shape: tuple[np.ndarray, np.ndarray], y_shape: tuple[np.ndarray, np.ndarray], n: float, tail: float
+) -> float:
+    """By how much, relatively, the Gaussian law errs on the tail of permuted products ``x' y``; mean over columns x.
 
     The second-order Edgeworth terms at the two-sided ``tail`` quantile z of a sum over n random pairings, whose excess
-    kurtosis is k_x k_y / n and whose skewness is s_x s_y / sqrt(n).
+    kurtosis is k_x k_y / n and whose skewness is s_x s_y / sqrt(n); the worst over the targets y.
     """
-    n = y.shape[0]
     z = float(-ndtri(np.clip(tail / 2, 1e-12, 0.49)))
-    y_skew, y_kurt = shape_moments(y)
-    kurtosis = x_kurt * y_kurt / n
-    skewness2 = (x_skew * y_skew) ** 2 / n
     he3, he5 = z**3 - 3 * z, z**5 - 10 * z**3 + 15 * z
-    return float(np.mean(np.abs(z * (kurtosis / 24 * he3 + skewness2 / 72 * he5))))
+    skewness2 = np.outer(x_shape[0], y_shape[0]) ** 2 / n
+    kurtosis = np.outer(x_shape[1], y_shape[1]) / n
+    return float(np.abs(z * (kurtosis / 24 * he3 + skewness2 / 72 * he5)).mean(axis=0).max())
 
 
-def shape_moments(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Skewness and excess kurtosis of every column; zero for constant ones."""
-    centered = columns - columns.mean(axis=0)
-    scale = np.sqrt((centered**2).mean(axis=0))
-    standard = centered / np.where(scale > 0, scale, 1.0)
-    return (standard**3).mean(axis=0), np.where(scale > 0, (standard**4).mean(axis=0) - 3.0, 0.0)
+def shape_moments(columns: np.ndarray, sqrt_weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Skewness and excess kurtosis of centred columns that were multiplied by ``sqrt_weight``; zero for constant ones."""
+    weight = sqrt_weight**2 / np.sum(sqrt_weight**2)
+    raw = columns / np.where(sqrt_weight > 0, sqrt_weight, 1.0)[:, None]
+    scale = np.sqrt(weight @ raw**2)
+    standard = raw / np.where(scale > 0, scale, 1.0)
+    return weight @ standard**3, np.where(scale > 0, weight @ standard**4 - 3.0, 0.0)

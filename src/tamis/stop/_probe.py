@@ -193,12 +193,11 @@ class Probe(StoppingRule, name="probe"):
         """Skewness and kurtosis of up to 1000 candidates."""
         varying = np.flatnonzero(move_to(search.front.alive, xp=np, device="cpu"))
         sample = varying if varying.size <= 1000 else np.sort(rng.choice(varying, 1000, replace=False))
-        return shape_moments(move_to(search.columns.columns(sample), xp=np, device="cpu"))
+        return _shapes(search, search.columns.columns(sample))
 
     def _far_from_gaussian(self, search: OrthogonalSearch, step: Step, shape: tuple[np.ndarray, np.ndarray]) -> bool:
-        left = move_to(search.Y, xp=np, device="cpu")
         tail = self.risk / (step.info["n_candidates"] if self.correction == "best-of-remaining" else 1)
-        return max(tail_error(*shape, target, tail) for target in left.T) > _TAIL_ERROR
+        return tail_error(shape, _shapes(search, search.Y), search.columns.total, tail) > _TAIL_ERROR
 
     def _permuted_chance(self, search: OrthogonalSearch, step: Step, rng: np.random.RandomState) -> float:
         """(1 + draws that reach the feature) / (1 + draws), or the same over every candidate of every draw."""
@@ -214,3 +213,7 @@ class Probe(StoppingRule, name="probe"):
             if 1 + reached > self.risk * (1 + self.n_draws * pool):
                 break  # no draw to come could let it pass
         return min(1.0, (1 + reached) / (1 + drawn * pool))
+
+
+def _shapes(search: OrthogonalSearch, columns: Any) -> tuple[np.ndarray, np.ndarray]:
+    return shape_moments(*move_to(columns, search.columns.sqrt_weight, xp=np, device="cpu"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
+from sklearn.utils._array_api import move_to
 from sklearn.utils._param_validation import StrOptions
 
 from tamis.kernels.columns import Columns
@@ -105,8 +108,12 @@ class ForwardLeastSquares(LeastSquaresRanker):
 
 def _lars_order(columns: Columns, search: OrthogonalSearch, limit: int | None) -> list[int]:
     """Order in which the standardized columns enter least-angle regression."""
-    varying = np.flatnonzero(np.asarray(columns.norm2) > 0)
-    Z = np.asarray(columns.columns(varying)) / np.sqrt(np.asarray(columns.norm2)[varying])
+    size = move_to(columns.norm2, xp=np, device="cpu")
+    varying = np.flatnonzero(size > 0)
+    Z, Y = move_to(columns.columns(varying), search.Y, xp=np, device="cpu")
     steps = min(Z.shape) if limit is None else limit
-    _, active, _ = lars_path(Z, np.asarray(search.Y)[:, 0], max_iter=steps, method="lar")
+    with warnings.catch_warnings():
+        # columns that depend on the active ones are dropped, as they are by `follow`
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        _, active, _ = lars_path(Z / np.sqrt(size[varying]), Y[:, 0], max_iter=steps, method="lar")
     return varying[active].tolist()

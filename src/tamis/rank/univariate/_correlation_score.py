@@ -9,7 +9,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from tamis.base import Ranker, Ranking
-from tamis.kernels.columns import as_columns
+from tamis.kernels.columns import as_columns, rounding_of
 from tamis.kernels.orthogonal_search import OrthogonalSearch
 from tamis.kernels.targets import encode_target
 from tamis.rank._subproblems import SubproblemMixin
@@ -98,4 +98,4 @@ class CorrelationScore(SubproblemMixin, Ranker):
     ) -> Ranking:
         target = encode_target(np.asarray(y), self.task)
         columns = as_columns(X, sample_weight, fit_intercept=self.center)
-        return Ranking.from_scores(OrthogonalSearch(columns, target.values).cos2())
+        return Ranking.from_scores(OrthogonalSearch(columns, target.values).cos2(), rounding=rounding_of(X))

@@ -11,6 +11,7 @@ from sklearn.utils._array_api import get_namespace_and_device, move_to
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tamis.base import Ranker, Ranking
+from tamis.kernels.columns import rounding_of
 from tamis.kernels.targets import encode_classes
 
 
@@ -83,7 +84,7 @@ class FisherScore(Ranker):
             between = ((means - overall) ** 2).sum(axis=0)
             spread = (within / np.maximum(counts - 1, 1)[:, None]).sum(axis=0)
         scores = _ratio(between, spread, scale=np.abs(means).max(axis=0) ** 2)
-        ranking = Ranking.from_scores(scores)
+        ranking = Ranking.from_scores(scores, rounding=rounding_of(X))
         if self.threshold is None:
             return ranking
         order = ranking.order[scores[ranking.order] > self.threshold]

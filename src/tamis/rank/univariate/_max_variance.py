@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils._array_api import move_to
 
 from tamis.base import Ranker, Ranking
-from tamis.kernels.columns import as_columns
+from tamis.kernels.columns import as_columns, rounding_of
 
 
 class MaxVariance(Ranker):
@@ -54,4 +54,4 @@ class MaxVariance(Ranker):
 
     def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         norm2 = move_to(as_columns(X).norm2, xp=np, device="cpu")
-        return Ranking.from_scores(np.clip(norm2, 0, None) / X.shape[0])
+        return Ranking.from_scores(np.clip(norm2, 0, None) / X.shape[0], rounding=rounding_of(X))

@@ -1,0 +1,210 @@
+"""What every ranker owes its users, as assertions on one instance."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils._testing import set_random_state
+
+from tamis.base import Ranker
+
+
+def make_data(n_samples: int = 60, n_features: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Three classes that the first two columns separate, up to noise; other columns are noise of the same scale."""
+    rng = np.random.RandomState(seed)
+    y = np.arange(n_samples) % 3
+    X = rng.standard_normal((n_samples, n_features))
+    X[:, 0] += 2.0 * y
+    X[:, 1] -= 1.5 * (y == 1)
+    return X, y
+
+
+def fitted(ranker: Ranker, X: Any, y: Any) -> Ranker:
+    """A seeded, fitted copy."""
+    copy = clone(ranker)
+    set_random_state(copy, 0)
+    return copy.fit(X, y)
+
+
+def depends_on_data(ranker: Ranker) -> bool:
+    """False for a ranker, such as RandomSelection, that never looks at the values."""
+    X, y = make_data()
+    return not np.array_equal(fitted(ranker, X, y).scores_, fitted(ranker, X[::-1] ** 3, y).scores_, equal_nan=True)
+
+
+def same(a: Ranker, b: Ranker) -> None:
+    """Both found the same."""
+    np.testing.assert_array_equal(a.order_, b.order_)
+    np.testing.assert_array_equal(a.support_, b.support_)
+    np.testing.assert_allclose(a.scores_, b.scores_, rtol=1e-10)
+
+
+def check_fit_returns_self(ranker: Ranker) -> None:
+    X, y = make_data()
+    copy = clone(ranker)
+    assert copy.fit(X, y) is copy
+
+
+def check_fitted_attributes_agree(ranker: Ranker) -> None:
+    X, y = make_data()
+    found = fitted(ranker, X, y)
+    n_features = X.shape[1]
+    assert found.scores_.shape == found.ranking_.shape == found.support_.shape == (n_features,)
+    assert np.unique(found.order_).size == found.order_.size <= n_features
+    np.testing.assert_array_equal(found.ranking_[found.order_], np.arange(1, found.order_.size + 1))
+    unranked = np.setdiff1d(np.arange(n_features), found.order_)
+    assert np.all(found.ranking_[unranked] == found.order_.size + 1)
+    assert found.support_.sum() == found.stop_.n_features
+    np.testing.assert_array_equal(np.flatnonzero(found.support_), np.sort(found.order_[: found.stop_.n_features]))
+    assert found.stop_.reason
+    assert found.certificate_["converged"]
+    assert len(found.stop_.curve) == len(found.stop_.curve_at)
+    if found.path_:
+        assert [step.feature for step in found.path_] == found.order_.tolist()
+
+
+def check_input_untouched_and_may_be_read_only(ranker: Ranker) -> None:
+    X, y = make_data()
+    X_before, y_before = X.copy(), y.copy()
+    X.setflags(write=False)
+    y.setflags(write=False)
+    found = fitted(ranker, X, y)
+    found.transform(X)
+    np.testing.assert_array_equal(X, X_before)
+    np.testing.assert_array_equal(y, y_before)
+
+
+def check_same_seed_same_result(ranker: Ranker) -> None:
+    X, y = make_data()
+    same(fitted(ranker, X, y), fitted(ranker, X, y))
+
+
+def check_n_jobs_changes_nothing(ranker: Ranker) -> None:
+    X, y = make_data()
+    jobs = [name for name in ranker.get_params() if name.split("__")[-1] == "n_jobs"]
+    two = clone(ranker).set_params(**dict.fromkeys(jobs, 2))
+    same(fitted(ranker, X, y), fitted(two, X, y))
+
+
+def check_constant_columns_come_last(ranker: Ranker) -> None:
+    X, y = make_data()
+    X = np.column_stack([np.full(len(X), 3.7), X, np.zeros(len(X)), np.full(len(X), 1e9)])
+    found = fitted(ranker, X, y)
+    if depends_on_data(ranker):
+        assert found.ranking_[[0, 9, 10]].min() >= found.ranking_[1]
+        kept_constants = found.support_[[0, 9, 10]].sum()
+        assert kept_constants == 0 or found.support_.sum() >= 8
+
+
+def check_duplicates_go_to_the_lowest_index(ranker: Ranker) -> None:
+    X, y = make_data()
+    found = fitted(ranker, np.column_stack([X, X[:, 0], X[:, 1]]), y)
+    if not depends_on_data(ranker):
+        return
+    assert found.ranking_[0] <= found.ranking_[8]
+    assert found.ranking_[1] <= found.ranking_[9]
+    if ranker.one_shot:
+        np.testing.assert_allclose(found.scores_[[8, 9]], found.scores_[[0, 1]], rtol=1e-8)
+
+
+def check_more_features_than_samples(ranker: Ranker) -> None:
+    X, y = make_data(n_samples=12, n_features=30)
+    found = fitted(ranker, X, y)
+    assert found.transform(X).shape == (12, found.stop_.n_features)
+
+
+def check_one_feature_and_all_features(ranker: Ranker) -> None:
+    X, y = make_data()
+    for k in (1, X.shape[1]):
+        found = fitted(clone(ranker).set_params(stop=k), X, y)
+        assert found.stop_.n_features <= X.shape[1]
+        assert hasattr(found, "subproblems_") or found.stop_.n_features == min(k, found.order_.size)
+    whole = fitted(clone(ranker).set_params(stop=None), X, y)
+    assert whole.stop_.n_features == whole.order_.size
+    alone = fitted(clone(ranker).set_params(stop=1), X[:, :1], y)
+    assert alone.support_.tolist() == [True]
+
+
+def check_names_in_and_out(ranker: Ranker) -> None:
+    pandas, polars = _optional("pandas"), _optional("polars")
+    X, y = make_data()
+    names = [f"column {letter}" for letter in "abcdefgh"]
+    expected = fitted(ranker, X, y)
+    for library in (pandas, polars):
+        if library is None:
+            continue
+        frame = library.DataFrame(dict(zip(names, X.T, strict=True)))
+        found = fitted(ranker, frame, y)
+        same(found, expected)
+        assert found.feature_names_in_.tolist() == names
+        kept = [name for name, keep in zip(names, expected.support_, strict=True) if keep]
+        assert found.get_feature_names_out().tolist() == kept
+        found.set_output(transform=library.__name__)
+        if kept:
+            assert list(found.transform(frame).columns) == kept
+
+
+def _optional(name: str) -> Any:
+    try:
+        return __import__(name)
+    except ImportError:
+        return None
+
+
+def check_column_permutation_permutes_the_result(ranker: Ranker) -> None:
+    if not depends_on_data(ranker):
+        return
+    X, y = make_data()
+    shuffle = np.random.RandomState(1).permutation(X.shape[1])
+    plain, shuffled = fitted(ranker, X, y), fitted(ranker, X[:, shuffle], y)
+    np.testing.assert_array_equal(shuffle[shuffled.order_], plain.order_)
+    np.testing.assert_array_equal(shuffled.support_, plain.support_[shuffle])
+    np.testing.assert_allclose(shuffled.scores_, plain.scores_[shuffle], rtol=1e-8)
+
+
+def check_higher_scores_are_better(ranker: Ranker) -> None:
+    X, y = make_data(n_samples=300)
+    found = fitted(clone(ranker).set_params(stop=None), X, y)
+    if ranker.one_shot and not hasattr(found, "subproblems_"):
+        assert np.all(np.diff(found.scores_[found.order_]) <= 0)
+    if depends_on_data(ranker) and not hasattr(found, "subproblems_"):
+        assert found.scores_[found.order_[0]] == np.nanmax(found.scores_) or not ranker.one_shot
+        assert found.order_[0] == 0
+
+
+def check_clone_and_pickle(ranker: Ranker) -> None:
+    X, y = make_data()
+    found = fitted(ranker, X, y)
+    back = pickle.loads(pickle.dumps(found))
+    same(found, back)
+    assert back.stop_.reason == found.stop_.reason
+    np.testing.assert_array_equal(back.transform(X), found.transform(X))
+    assert clone(found).get_params().keys() == found.get_params().keys()
+    assert not hasattr(clone(found), "order_")
+
+
+RANKER_CHECKS: list[Callable[[Ranker], None]] = [
+    check_fit_returns_self,
+    check_fitted_attributes_agree,
+    check_input_untouched_and_may_be_read_only,
+    check_same_seed_same_result,
+    check_n_jobs_changes_nothing,
+    check_constant_columns_come_last,
+    check_duplicates_go_to_the_lowest_index,
+    check_more_features_than_samples,
+    check_one_feature_and_all_features,
+    check_names_in_and_out,
+    check_column_permutation_permutes_the_result,
+    check_higher_scores_are_better,
+    check_clone_and_pickle,
+]
+
+
+def check_ranker(ranker: Ranker) -> None:
+    """Run every check on a ranker; raises ``AssertionError`` at the first that fails."""
+    for check in RANKER_CHECKS:
+        check(ranker)

@@ -1,0 +1,26 @@
+"""Constructor arguments under which each method is checked: one line per method, at least two instances each.
+
+``stop=1`` and ``stop=None`` (k = D) are among them for every method: boundaries break first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tamis
+from tamis.base import Ranker
+
+ARGUMENTS: dict[str, list[dict[str, Any]]] = {
+    "CorrelationScore": [{}, {"stop": 1}, {"stop": None, "multiclass": "ovo"}],
+    "FisherScore": [{}, {"stop": 1}, {"stop": None, "threshold": 0.01}],
+    "ForwardLeastSquares": [{}, {"stop": 1}, {"stop": None}, {"path": "lars", "multiclass": "ovr", "stop": 1}],
+    "GramSchmidt": [{}, {"stop": 1}, {"stop": None, "orthogonalization": "modified"}, {"multiclass": "ovo"}],
+    "MaxVariance": [{}, {"stop": 1}, {"stop": None}],
+    "RandomSelection": [{}, {"stop": 1}, {"stop": None, "random_state": 0}],
+}
+
+
+def instances(name: str | None = None) -> list[Ranker]:
+    """Fresh instances of one method, or of all."""
+    chosen = ARGUMENTS if name is None else {name: ARGUMENTS[name]}
+    return [getattr(tamis, method)(**arguments) for method, each in chosen.items() for arguments in each]

@@ -1,0 +1,11 @@
+"""The library's own checks on every instance of every method."""
+
+import pytest
+
+from tamis.testing import RANKER_CHECKS, instances
+
+
+@pytest.mark.parametrize("ranker", instances(), ids=repr)
+@pytest.mark.parametrize("check", RANKER_CHECKS, ids=lambda check: check.__name__)
+def test_ranker(ranker, check):
+    check(ranker)
