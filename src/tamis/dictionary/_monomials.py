@@ -23,7 +23,7 @@ class Monomials(BaseEstimator):
     r"""All products of up to ``degree`` variables, :math:`x_{i_1} x_{i_2} \cdots x_{i_d}`.
 
     Candidates for :class:`tamis.GramSchmidt` when the target depends on interactions (Stoppiglia et al. 2003, Secs. 5
-    and 6.1.2). They are never all materialised: with :math:`u` the product of all factors but the last,
+    and 6.1.2). They are never all materialized: with :math:`u` the product of all factors but the last,
     :math:`(u \circ x_j)^\top q = x_j^\top (u \circ q)`, so one matrix product serves all candidates that share
     :math:`u`.
 
@@ -187,7 +187,7 @@ class _MonomialColumns(Columns):
         return self._product(self.variables, V * self.sqrt_weight[:, None])
 
     def columns(self, indices: np.ndarray) -> np.ndarray:
-        """The given monomials, centred and weighted."""
+        """The given monomials, centered and weighted."""
         prefix = np.searchsorted(self.start, indices, side="right") - 1
         last = self.first[prefix] + indices - self.start[prefix]
         raw = self.variables[:, last].copy()

@@ -1,11 +1,11 @@
-"""Candidate columns as a linear operator, so that a search never needs them centred, weighted or even materialised.
+"""Candidate columns as a linear operator, so that a search never needs them centered, weighted or even materialized.
 
 With row weights ``w`` (all one by default) and ``W = sum(w)``, the candidates of a least-squares search are
 
     z_j = sqrt(w) * (x_j - mean_j),    mean_j = sum_i w_i x_ij / W    (mean_j = 0 without intercept),
 
 and all that the search asks of them is ``norm2[j] = ||z_j||^2``, products ``Z' V`` and a few columns ``Z[:, indices]``.
-Every ``V`` it sends is orthogonal to ``sqrt(w)`` once there is an intercept, so ``Z' V = X' (sqrt(w) V)``: centring
+Every ``V`` it sends is orthogonal to ``sqrt(w)`` once there is an intercept, so ``Z' V = X' (sqrt(w) V)``: centering
 costs nothing, and sparse input stays sparse.
 """
 
@@ -26,7 +26,7 @@ from sklearn.utils._array_api import (
 
 Array = Any  # an array of any Array-API namespace
 
-# A column whose spread is this much smaller than its size (squared) loses too many digits to implicit centring.
+# A column whose spread is this much smaller than its size (squared) loses too many digits to implicit centering.
 _ILL_CENTERED = {"float64": 1e-6, "float32": 1e-4}
 # Spread that rounding alone explains, relative to the size of the column.
 _CONSTANT = 1e-13
@@ -43,7 +43,7 @@ class Columns(ABC):
         Sum of the row weights: the number of observations.
     sqrt_weight : array of shape (n_samples,)
     norm2 : array of shape (n_candidates,)
-        Squared norm of every centred, weighted column; exactly zero for constant ones.
+        Squared norm of every centered, weighted column; exactly zero for constant ones.
     """
 
     xp: Any
@@ -83,7 +83,7 @@ class Columns(ABC):
 
     @abstractmethod
     def columns(self, indices: np.ndarray) -> Array:
-        """``Z[:, indices]``, materialised."""
+        """``Z[:, indices]``, materialized."""
 
     @abstractmethod
     def means(self, indices: np.ndarray) -> np.ndarray:
@@ -111,7 +111,7 @@ def _tiles(n_rows: int, n_columns: int, elements: int) -> Iterator[tuple[slice, 
 
 
 class DenseColumns(Columns):
-    """Columns of a dense table, never copied: implicit centring, except for those whose mean dwarfs their spread."""
+    """Columns of a dense table, never copied: implicit centering, except for those whose mean dwarfs their spread."""
 
     def __init__(self, X: Array, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True) -> None:
         self._set_rows(X, sample_weight, fit_intercept)
@@ -137,7 +137,7 @@ class DenseColumns(Columns):
         return total, size
 
     def _settle_ill_centered(self, norm2: Array, size: Array) -> Array:
-        """Keep a centred copy of the columns that implicit centring would blur, and their exact norms."""
+        """Keep a centered copy of the columns that implicit centering would blur, and their exact norms."""
         xp = self.xp
         precision = "float32" if self.X.dtype == xp.float32 else "float64"
         ill = self.fit_intercept & (norm2 < _ILL_CENTERED[precision] * size)
@@ -157,7 +157,7 @@ class DenseColumns(Columns):
         return xp.take(xp.concat([norm2, exact]), self._from_ill)
 
     def _replacement(self) -> np.ndarray:
-        """Gather map that puts the entries of the ill-centred columns, appended at the end, in their places."""
+        """Gather map that puts the entries of the ill-centered columns, appended at the end, in their places."""
         place = np.arange(self.n_candidates)
         place[self._ill] = self.n_candidates + np.arange(self._ill.size)
         return place

@@ -1,7 +1,8 @@
 """Forward search by orthogonal projection: the engine behind Gram-Schmidt ranking and orthogonal matching pursuit.
 
-Notation: ``Z`` holds the centred candidates, ``Y`` the centred targets (one column for regression and two classes, the
-class indicators otherwise), ``S`` the features chosen so far, ``P`` the projector off their span. One step maximises
+Notation: ``Z`` holds the centered candidates, ``Y`` the centered targets (one column for regression and two classes,
+the class indicators otherwise), ``S`` the features chosen so far, ``P`` the projector off their span. One step
+maximizes
 
     cos^2_j = || U' P z_j ||^2 / || P z_j ||^2,     U an orthonormal basis of the columns of P Y,
 
@@ -94,7 +95,7 @@ class OrthogonalSearch:
     columns : Columns
         The candidates.
     Y : ndarray of shape (n_samples, n_targets)
-        Targets; centred and weighted here.
+        Targets; centered and weighted here.
     project_candidates : bool
         True: Gram-Schmidt (orthogonal least squares). False: the criterion divides by the norm of the candidate as it
         came, ``|| z_j ||``, and not by what is left of it (orthogonal matching pursuit).
@@ -214,7 +215,7 @@ class OrthogonalSearch:
         """What turns the columns of ``P Y`` into an orthonormal basis of their span; None if nothing is left."""
         Y = move_to(self.Y, xp=np, device="cpu")
         # singular values of Y and not eigenvalues of Y'Y, which would lose half the digits
-        triangle = np.linalg.qr(Y, mode="r") if Y.shape[1] > 1 else np.linalg.norm(Y, keepdims=True)
+        triangle = np.linalg.qr(Y, mode="r") if Y.shape[1] > 1 else np.array([[np.linalg.norm(Y)]])
         _, values, vectors = np.linalg.svd(triangle)
         left = values**2 > max(self._explained, _DEPENDENT * values[0] ** 2)
         if not left.any():

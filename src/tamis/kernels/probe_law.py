@@ -45,7 +45,7 @@ def tail_error(
 
 
 def shape_moments(columns: np.ndarray, sqrt_weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Skewness and excess kurtosis of centred columns that were multiplied by ``sqrt_weight``; zero for constant ones."""
+    """Skewness and excess kurtosis of centered columns that were multiplied by ``sqrt_weight``; 0 for constant ones."""
     weight = sqrt_weight**2 / np.sum(sqrt_weight**2)
     raw = columns / np.where(sqrt_weight > 0, sqrt_weight, 1.0)[:, None]
     scale = np.sqrt(weight @ raw**2)

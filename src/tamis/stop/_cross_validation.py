@@ -32,7 +32,7 @@ class CrossValidation(StoppingRule, name="cross-validation"):
     Parameters
     ----------
     estimator : predictor, default=None
-        None is logistic regression on standardised columns for classes, ridge regression else.
+        None is logistic regression on standardized columns for classes, ridge regression else.
     cv : int, splitter or iterable, default=5
     scoring : str or callable, default=None
         As in scikit-learn; None is the estimator's own score.
@@ -172,6 +172,6 @@ def _fold_scores(
 
 
 def _default_estimator(y: np.ndarray) -> BaseEstimator:
-    """A plain linear model after standardisation."""
+    """A plain linear model after standardization."""
     model = LogisticRegression(max_iter=1000) if infer_task(y) == "classification" else RidgeCV()
     return make_pipeline(StandardScaler(with_mean=False), model)

@@ -13,7 +13,7 @@ from tamis.base import Ranking, Step, StopDecision, StoppingRule
 
 
 class LeaveOneOut(StoppingRule, name="leave-one-out"):
-    r"""Keep as many features as minimise the leave-one-out error of the least-squares model.
+    r"""Keep as many features as minimize the leave-one-out error of the least-squares model.
 
     .. math:: \mathrm{PRESS}_k = \frac1N \sum_i \left( \frac{y_i - \hat y_{i}}{1 - h_{ii}} \right)^2,
               \qquad h_{ii} = \tfrac1N + \sum_{l \le k} q_{il}^2,

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval
 
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, fresh, track, weight_argument
 from tamis.kernels.probe_law import check_draws
+from tamis.kernels.step_down import FalseDiscoveryRate, FamilyRisk
 
 _BATCH = 10  # draws between two looks at whether the answer is settled; fixed, so that n_jobs changes nothing
 
@@ -122,7 +123,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         if ranking.scores.size != X.shape[1]:
             raise ValueError("MonteCarloProbe permutes the columns of X and cannot see a dictionary's; use Probe")
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_draws)
-        judge = _FalseDiscoveryRate(self.fdr) if self.fdr is not None else _FamilyRisk(self.risk)
+        judge: FamilyRisk | FalseDiscoveryRate
+        judge = FalseDiscoveryRate(self.fdr) if self.fdr is not None else FamilyRisk(self.risk)
         if self.conditional:
             scores, p_values, n_drawn = self._one_by_one(ranker, X, y, sample_weight, seeds, judge)
         else:
@@ -138,7 +140,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         y: np.ndarray | None,
         sample_weight: np.ndarray | None,
         seeds: np.ndarray,
-        judge: Any,
+        judge: FamilyRisk | FalseDiscoveryRate,
         kept: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Scores of the features and of their copies, one row per draw, until the answer is settled."""
@@ -178,7 +180,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         y: np.ndarray | None,
         sample_weight: np.ndarray | None,
         seeds: np.ndarray,
-        judge: Any,
+        judge: FamilyRisk | FalseDiscoveryRate,
     ) -> tuple[np.ndarray, np.ndarray, int]:
         """Keep the best remaining feature while it stands out from probes that depend on the kept ones as it does."""
         if not isinstance(X, np.ndarray):
@@ -188,7 +190,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         while True:
             real, shadow = self._draw(ranker, X, y, sample_weight, seeds, judge, np.array(kept, dtype=int))
             scores = _center(real, ranker.one_shot)
-            p_values = judge.p_values(scores, shadow, len(shadow), passed=np.array(kept, dtype=int))
+            p_values = judge.p_values(scores, shadow, len(shadow), passed=kept)
             p_values[kept] = final[kept]
             rest = np.setdiff1d(np.arange(X.shape[1]), kept)
             best = rest[np.argmax(scores[rest])] if rest.size else -1
@@ -229,7 +231,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
 def _one_draw(
     ranker: Ranker, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, seed: int, kept: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rank the features among copies whose rows are permuted; columns are shuffled so that ties favour none."""
+    """Rank the features among copies whose rows are permuted; columns are shuffled so that ties favor none."""
     rng = np.random.RandomState(seed)
     n_features = X.shape[1]
     both = _beside(X, _copies(X, rng.permutation(X.shape[0]), kept))
@@ -264,52 +266,3 @@ def _beside(X: Any, copies: Any) -> Any:
 def _center(values: np.ndarray, one_shot: bool) -> np.ndarray:
     """What stands for a feature over the draws: its mean score, or its median rank."""
     return values.mean(axis=0) if one_shot else np.median(values, axis=0)
-
-
-class _FamilyRisk:
-    """Step-down maxima: the chance of keeping any irrelevant feature."""
-
-    def __init__(self, level: float) -> None:
-        self.level = level
-
-    def p_values(
-        self, scores: np.ndarray, shadow: np.ndarray, n_draws: int, extra: int = 0, passed: Any = ()
-    ) -> np.ndarray:
-        """p-values after stepping down; ``extra`` draws are taken to reach every feature."""
-        out = np.zeros(scores.size, dtype=bool)
-        out[list(passed)] = True
-        while True:
-            best = np.sort(np.where(out, -np.inf, shadow).max(axis=1, initial=-np.inf))
-            reached = best.size - np.searchsorted(best, scores, side="left")
-            p_values = (1 + reached + extra) / (1 + n_draws)
-            joined = ~out & (p_values <= self.level)
-            if not joined.any():
-                return p_values
-            out |= joined
-
-    def settled(self, scores: np.ndarray, shadow: np.ndarray, n_draws: int) -> bool:
-        """Whether the draws to come decide nothing: same features if all of them, or none, reached every feature."""
-        fewest = self.p_values(scores, shadow, n_draws) <= self.level
-        most = self.p_values(scores, shadow, n_draws, extra=n_draws - len(shadow)) <= self.level
-        return bool(np.array_equal(fewest, most))
-
-
-class _FalseDiscoveryRate:
-    """Benjamini-Hochberg over p-values that pool every copy of every draw."""
-
-    def __init__(self, level: float) -> None:
-        self.level = level
-
-    def p_values(self, scores: np.ndarray, shadow: np.ndarray, n_draws: int, passed: Any = ()) -> np.ndarray:
-        """Adjusted p-values."""
-        pool = np.sort(shadow[np.isfinite(shadow)])
-        raw = (1 + pool.size - np.searchsorted(pool, scores, side="left")) / (1 + shadow.size)
-        order = np.argsort(raw, kind="stable")
-        stepped = raw[order] * raw.size / np.arange(1, raw.size + 1)
-        adjusted = np.empty_like(raw)
-        adjusted[order] = np.minimum(np.minimum.accumulate(stepped[::-1])[::-1], 1.0)
-        return adjusted
-
-    def settled(self, scores: np.ndarray, shadow: np.ndarray, n_draws: int) -> bool:
-        """Pooled p-values move with every draw."""
-        return False

@@ -22,7 +22,7 @@ class GramSchmidt(LeastSquaresRanker):
               \qquad P = I - X_S (X_S^\top X_S)^{-1} X_S^\top,
 
     with :math:`S` the features chosen before (Stoppiglia et al. 2003, Eq. 1 in the projected space; Lal et al. 2006,
-    Eq. 11). With :math:`c > 2` classes, :math:`y` becomes the class indicators :math:`Y` and the step minimises
+    Eq. 11). With :math:`c > 2` classes, :math:`y` becomes the class indicators :math:`Y` and the step minimizes
     :math:`\det(Y^\top P Y)`, which is stepwise discriminant analysis by Wilks' lambda.
 
     Parameters
@@ -62,7 +62,7 @@ class GramSchmidt(LeastSquaresRanker):
     -----
     Cost: candidates are not projected but tracked by their inner products. Below 8192 candidates a step is one pass
     over ``X`` (``X' q``) and O(n_features) memory. Above, a block of up to 24 steps needs one pass, exactly. Sparse
-    input is centred implicitly, float32 stays float32. Under scikit-learn's ``array_api_dispatch`` the search runs
+    input is centered implicitly, float32 stays float32. Under scikit-learn's ``array_api_dispatch`` the search runs
     where ``X`` lives.
 
     Deviations from the paper: several classes at once; the search ends when the target is explained to rounding or all

@@ -20,7 +20,7 @@ class CorrelationScore(SubproblemMixin, Ranker):
 
     .. math:: \cos^2(x_j, y) = \frac{(x_j^\top y)^2}{\|x_j\|^2 \|y\|^2}
 
-    after centring both (Stoppiglia et al. 2003, Eq. 1): the first step of :class:`GramSchmidt`, taken for every
+    after centering both (Stoppiglia et al. 2003, Eq. 1): the first step of :class:`GramSchmidt`, taken for every
     feature. With more than two classes it is the squared multiple correlation with the class indicators, the R^2 of a
     one-way analysis of variance.
 

@@ -1,0 +1,25 @@
+"""Run one benchmark: a table for people, and as the last line one JSON object with the figures."""
+
+import argparse
+import importlib
+import json
+import sys
+
+BENCHES = {
+    "probe": "bench.papers.probe",
+    "gram-schmidt-speed": "bench.speed.gram_schmidt",
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("name", choices=BENCHES)
+    parser.add_argument("--quick", action="store_true", help="fewer draws or smaller data: within about a minute")
+    arguments = parser.parse_args()
+    figures = importlib.import_module(BENCHES[arguments.name]).run(quick=arguments.quick)
+    print(json.dumps(figures))
+    return 0 if figures.get("reached", True) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

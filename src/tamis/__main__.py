@@ -1,0 +1,6 @@
+"""``python -m tamis``."""
+
+from tamis.cli import run
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,128 @@
+"""What the stopping rule saw along the ranking, and where it cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tamis.base import Ranker, StopDecision
+
+_MOST_NAMES = 40
+
+
+class PathDisplay:
+    """Curve of a stopping rule against the number of features, with the cut marked (Stoppiglia et al. 2003, Figure 1).
+
+    Make it with :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    decision : StopDecision
+    names : sequence of str
+        The ranked features, best first.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib objects
+        Set by :meth:`plot`.
+
+    Examples
+    --------
+    >>> from tamis import GramSchmidt
+    >>> from tamis.datasets import make_linear
+    >>> from tamis.plots import PathDisplay
+    >>> X, y = make_linear(n_samples=50, random_state=0)
+    >>> display = PathDisplay.from_estimator(GramSchmidt().fit(X, y))
+    >>> display.frame()["kept"][:3]
+    [True, True, True]
+    """
+
+    def __init__(self, decision: StopDecision, names: list[str]) -> None:
+        self.decision = decision
+        self.names = names
+
+    @classmethod
+    def from_estimator(cls, estimator: Ranker, *, ax: Any = None) -> PathDisplay:
+        """Draw the path of a fitted ranker.
+
+        Parameters
+        ----------
+        estimator : fitted ranker
+            Its stopping rule must have a curve: a probe, a test or an error, and not a mere number of features.
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        PathDisplay
+        """
+        check_is_fitted(estimator)
+        decision = estimator.stop_
+        if decision.curve.size == 0:
+            raise ValueError(
+                f"{type(estimator).__name__} was cut by a number of features, which has no curve to draw; fit it with "
+                "a rule such as Probe, LeaveOneOut or CrossValidation"
+            )
+        names = [estimator._feature_name(int(j)) for j in np.asarray(estimator.order_)]
+        display = cls(decision, names)
+        display.plot(ax=ax)
+        return display
+
+    def frame(self) -> dict[str, list[Any]]:
+        """The figure's data as columns, ready for any data frame library."""
+        decision = self.decision
+        columns: dict[str, list[Any]] = {
+            "n_features": decision.curve_at.tolist(),
+            "feature": [self.names[k - 1] if k > 0 else "" for k in decision.curve_at],
+            decision.label: decision.curve.tolist(),
+            "kept": [bool(k <= decision.n_features) for k in decision.curve_at],
+        }
+        if decision.spread is not None:
+            columns["standard error"] = decision.spread.tolist()
+        return columns
+
+    def plot(self, *, ax: Any = None) -> PathDisplay:
+        """Draw on ``ax``, or on a new figure."""
+        pyplot = _pyplot()
+        decision = self.decision
+        named = decision.curve_at.size <= _MOST_NAMES and np.all(np.diff(decision.curve_at) == 1)
+        if ax is None:
+            width = max(6.4, 1.5 + 0.35 * decision.curve_at.size) if named else 6.4
+            _, ax = pyplot.subplots(figsize=(width, 4.8), layout="constrained")
+        ax.plot(decision.curve_at, decision.curve, color="0.6", zorder=1)
+        if decision.spread is not None:
+            ax.errorbar(decision.curve_at, decision.curve, decision.spread, fmt="none", color="0.6", zorder=1)
+        kept = decision.curve_at <= decision.n_features
+        for chosen, color, label in ((kept, "tab:blue", "kept"), (~kept, "tab:orange", "refused")):
+            if chosen.any():
+                ax.scatter(decision.curve_at[chosen], decision.curve[chosen], color=color, label=label, zorder=2)
+        ax.axvline(decision.n_features + 0.5, color="tab:red", linewidth=1, label=f"cut at {decision.n_features}")
+        if decision.threshold is not None:
+            ax.axhline(
+                decision.threshold,
+                color="0.3",
+                linestyle="--",
+                linewidth=1,
+                label=f"threshold {decision.threshold:.3g}",
+            )
+        if named:
+            ticks = [self.names[k - 1] if k > 0 else "none" for k in decision.curve_at]
+            ax.set_xticks(decision.curve_at, ticks, rotation=45, ha="right", rotation_mode="anchor")
+            ax.set_xlabel("features in the order of the ranking")
+        else:
+            ax.set_xlabel("number of features")
+        ax.set_ylabel(decision.label)
+        ax.legend(frameon=False)
+        ax.spines[["top", "right"]].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError("drawing needs matplotlib; install it with: pip install 'tamis[plot]'") from error
+    return pyplot

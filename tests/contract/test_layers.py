@@ -1,0 +1,77 @@
+"""Imports point one way, and `import tamis` stays light."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "tamis"
+
+# What a part may import of the others; base stands for base.py and _validation.py.
+ALLOWED = {
+    "kernels": set(),
+    "base": {"kernels"},
+    "datasets": set(),
+    "rank": {"kernels", "base"},
+    "stop": {"kernels", "base"},
+    "dimension": {"kernels", "base"},
+    "dictionary": {"kernels", "base"},
+    "assess": {"kernels", "base", "rank", "stop", "dimension", "dictionary"},
+    "plots": {"kernels", "base", "rank", "stop", "dimension", "dictionary", "assess"},
+    "report": {"kernels", "base", "rank", "stop", "dimension", "dictionary", "assess", "plots"},
+    "testing": {"base", "tamis"},
+}
+HEAVY = ("torch", "matplotlib", "pandas", "polars", "sklearn", "rich")
+
+
+def part_of(path: Path) -> str:
+    first = path.relative_to(SOURCE).parts[0]
+    return "base" if first in ("base.py", "_validation.py") else first.removesuffix(".py")
+
+
+def imported_parts(path: Path) -> set[str]:
+    parts = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            if name == "tamis":
+                parts.add("tamis")
+            elif name.startswith("tamis."):
+                part = name.split(".")[1]
+                parts.add("base" if part == "_validation" else part)
+    return parts - {part_of(path)}
+
+
+MODULES = [path for path in sorted(SOURCE.rglob("*.py")) if part_of(path) in ALLOWED]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_one_way(path):
+    assert imported_parts(path) <= ALLOWED[part_of(path)]
+
+
+def test_every_part_of_the_library_has_its_place_in_the_layers():
+    top = {"__init__", "__main__", "cli"}
+    assert {part_of(path) for path in SOURCE.rglob("*.py")} <= set(ALLOWED) | top
+
+
+def test_importing_tamis_loads_nothing_heavy():
+    code = f"import sys, tamis; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_using_a_ranker_loads_neither_torch_nor_matplotlib_nor_polars():
+    code = (
+        "import sys; from tamis import GramSchmidt; from tamis.datasets import make_linear; "
+        "GramSchmidt().fit(*make_linear(30, random_state=0)); "
+        "print([name for name in ('torch', 'matplotlib', 'polars') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,133 @@
+"""Every method and rule is exported, checked, tested and documented; the message names what was forgotten."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import tamis
+import tamis.dictionary
+import tamis.plots
+import tamis.rank
+import tamis.stop
+from tamis.base import Ranker, StoppingRule, rule_names
+from tamis.testing.instances import ARGUMENTS
+
+ROOT = Path(__file__).parents[2]
+
+
+def modules_of(package) -> list:
+    return [
+        importlib.import_module(found.name)
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+        if not found.ispkg
+    ]
+
+
+def public_classes(package, base: type) -> list[type]:
+    """Classes defined in a private module that is named after them."""
+    found = []
+    for module in modules_of(package):
+        for name, value in vars(module).items():
+            own = inspect.isclass(value) and value.__module__ == module.__name__ and issubclass(value, base)
+            if own and not name.startswith("_") and module.__name__.endswith("._" + snake(name)):
+                found.append(value)
+    return found
+
+
+def snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+METHODS = public_classes(tamis.rank, Ranker)
+RULES = public_classes(tamis.stop, StoppingRule)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda c: c.__name__)
+def test_a_method_is_exported(method):
+    assert method.__name__ in tamis.__all__, "add it to src/tamis/__init__.pyi"
+    assert getattr(tamis, method.__name__) is method
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda c: c.__name__)
+def test_a_method_is_checked_at_its_boundaries(method):
+    each = ARGUMENTS.get(method.__name__)
+    assert each, "add a line to src/tamis/testing/instances.py"
+    assert len(each) >= 2
+    stops = [arguments.get("stop", "auto") for arguments in each]
+    assert 1 in stops, "k = 1 is missing in src/tamis/testing/instances.py"
+    assert None in stops, "k = D (stop=None) is missing in src/tamis/testing/instances.py"
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda c: c.__name__)
+def test_a_method_has_a_test_file(method):
+    assert (ROOT / "tests" / "rank" / f"test_{snake(method.__name__)}.py").is_file()
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda c: c.__name__)
+def test_a_method_has_a_line_in_the_docs(method):
+    assert f"| `{method.__name__}` |" in (ROOT / "docs" / "methods.md").read_text(), "add it to docs/methods.md"
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda c: c.__name__)
+def test_a_rule_is_exported_tested_and_documented(rule):
+    assert rule.__name__ in tamis.stop.__all__, "add it to src/tamis/stop/__init__.py"
+    assert rule in StoppingRule._registry.values(), 'give it a name: class YourRule(StoppingRule, name="your-rule")'
+    assert (ROOT / "tests" / "stop" / f"test_{snake(rule.__name__)}.py").is_file()
+    assert f"| `{rule.__name__}` |" in (ROOT / "docs" / "rules.md").read_text(), "add it to docs/rules.md"
+
+
+def test_what_is_exported_exists_and_is_a_method():
+    for name in tamis.__all__:
+        value = getattr(tamis, name)
+        assert name == "__version__" or value in METHODS
+    assert sorted(tamis.__all__) == dir(tamis)
+    assert len(rule_names()) == len(RULES) == len(tamis.stop.__all__)
+
+
+def test_an_unknown_name_says_so():
+    with pytest.raises(AttributeError, match="NoSuchMethod"):
+        _ = tamis.NoSuchMethod
+
+
+@pytest.mark.parametrize("documented", [*METHODS, *RULES, tamis.dictionary.Monomials], ids=lambda c: c.__name__)
+def test_a_docstring_holds_objective_parameters_and_example(documented):
+    text = inspect.getdoc(documented)
+    if documented is not tamis.stop.TopK:
+        assert ".. math::" in text or ":math:" in text
+    for section in ("Parameters\n---", "Notes\n---", "Examples\n---"):
+        assert section in text
+    for parameter in inspect.signature(documented).parameters:
+        assert re.search(rf"^(\w+, )*{parameter}(, \w+)* :", text, re.MULTILINE), f"{parameter} is not documented"
+    if issubclass(documented, Ranker):
+        assert "Attributes\n---" in text
+        assert "References\n---" in text
+
+
+def documented_modules() -> list:
+    packages = (tamis.rank, tamis.stop, tamis.dictionary, tamis.plots)
+    named = [importlib.import_module(f"tamis.{name}") for name in ("datasets._generators", "testing")]
+    return [module for package in packages for module in modules_of(package)] + named
+
+
+@pytest.mark.parametrize("module", documented_modules(), ids=lambda m: m.__name__)
+def test_the_examples_in_docstrings_run(module, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    assert doctest.testmod(module).failed == 0
+
+
+def test_contributing_shows_the_code_as_it_is():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    blocks = re.findall(r"<!-- include: (\S+) -->\n```python\n(.*?)```\n<!-- end -->", text, re.DOTALL)
+    assert blocks
+    for path, code in blocks:
+        assert code == (ROOT / path).read_text(), f"CONTRIBUTING.md shows another version of {path}"
+
+
+def test_a_method_reads_in_one_sitting():
+    for module in modules_of(tamis.rank) + modules_of(tamis.stop):
+        assert len(Path(module.__file__).read_text().splitlines()) <= 300, module.__name__
