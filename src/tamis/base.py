@@ -10,7 +10,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.callback import CallbackSupportMixin
 from sklearn.feature_selection import SelectorMixin
@@ -296,7 +295,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         support[ranking.order[: decision.n_features]] = True
         xp, _, device = get_namespace_and_device(X)
         scores = ranking.scores
-        if not sparse.issparse(X) and X.dtype == xp.float32:
+        if X.dtype == xp.float32:
             scores = scores.astype(np.float32)
         arrays = {"scores_": scores, "order_": ranking.order, "ranking_": rank, "support_": support}
         for name, values in arrays.items():

@@ -59,7 +59,7 @@ def permuted_best(X, y, kept, candidates, n_draws, rng, fit_intercept=True):
     The kept features are projected out of the candidates, of y, and of the permuted residual again.
     """
     Z, target = centered(X, None, fit_intercept), centered(y[:, None], None, fit_intercept)
-    A = np.hstack([np.ones((len(X), 1))] * fit_intercept + [X[:, kept]])
+    A = np.hstack([np.ones((len(X), 1 if fit_intercept else 0)), X[:, kept]])
     left, rest = residual(A, target)[:, 0], residual(A, Z[:, candidates])
     best = []
     for _ in range(n_draws):

@@ -133,6 +133,7 @@ class OrthogonalSearch:
         self._target_size = max(float(self.xp.sum(self.Y**2)) ** 0.5, np.finfo(float).tiny)
         self._explained = _EXPLAINED * self._target_size**2
         self.limit = limit
+        self._behind: list[tuple[_Choice, Array]] = []
         self.basis: list[Array] = []
         if columns.fit_intercept:
             self.basis.append(columns.sqrt_weight / columns.total**0.5)
@@ -332,14 +333,41 @@ class OrthogonalSearch:
     def follow(self, order: Iterable[int]) -> Iterator[Direction]:
         """Walk a given order instead of searching one; ends early where a feature adds nothing or Y is explained."""
         for j in order:
-            whitener = self._whitener()
-            q, loading = self._orthogonalize(self.columns.columns(np.array([j]))[:, 0])
-            if whitener is None or loading[-1] ** 2 <= self.tol * float(self.front.size[int(j)]):
+            choice = self._given(int(j))
+            if choice is None:
                 return
-            projection = q @ self.Y
-            cos2 = min(float(self.xp.sum((projection @ whitener.matrix) ** 2)), 1.0)
-            choice = _Choice(int(j), q, loading, cos2, int(whitener.matrix.shape[1]))
-            t = self.columns.dot(q[:, None])[:, 0]
+            projection = choice.q @ self.Y
+            t = self.columns.dot(choice.q[:, None])[:, 0]
             before, self.front = self.front, self.front.advanced(t, projection, self.tol)
             self._retire(self.front, choice.feature)
             yield self._accept(choice, projection, before, self.front)
+
+    def walk(self, feature: int) -> bool:
+        """Move Y and the basis past one feature, leaving the candidates behind; False if it adds nothing."""
+        choice = self._given(feature)
+        if choice is None:
+            return False
+        projection = choice.q @ self.Y
+        self._behind.append((choice, projection))
+        self.basis.append(choice.q)
+        self.Y = self.Y - choice.q[:, None] * projection[None, :]
+        return True
+
+    def catch_up(self) -> None:
+        """Bring the candidates up to where :meth:`walk` went, in one pass over the table."""
+        if not self._behind:
+            return
+        product = self.columns.dot(self.xp.stack([choice.q for choice, _ in self._behind], axis=1))
+        for step, (choice, projection) in enumerate(self._behind):
+            self.front = self.front.advanced(product[:, step], projection, self.tol)
+            self._retire(self.front, choice.feature)
+        self._behind = []
+
+    def _given(self, j: int) -> _Choice | None:
+        """The step that a given feature makes, or None if there is nothing to it."""
+        whitener = self._whitener()
+        q, loading = self._orthogonalize(self.columns.columns(np.array([j]))[:, 0])
+        if whitener is None or loading[-1] ** 2 <= self.tol * float(self.front.size[j]):
+            return None
+        cos2 = min(float(self.xp.sum(((q @ self.Y) @ whitener.matrix) ** 2)), 1.0)
+        return _Choice(j, q, loading, cos2, int(whitener.matrix.shape[1]))

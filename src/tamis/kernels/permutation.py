@@ -25,14 +25,14 @@ def permuted_cos2(search: OrthogonalSearch, observed: float, n_draws: int, rng: 
     for drawn in _permuted_rows(left, sqrt_weight, n_draws, rng):
         shares = basis.T @ drawn
         directions.append((drawn - basis @ shares) @ _whitener(size - shares.T @ shares))
-    cosine2 = columns.dot(columns.as_array(np.concatenate(directions, axis=1))) ** 2
-    alive = search.front.alive
-    norm2 = xp.where(alive, search.front.norm2, xp.ones_like(search.front.norm2))
+    product = columns.dot(columns.as_array(np.concatenate(directions, axis=1)))
+    unreachable = xp.full_like(search.front.norm2, xp.inf)
+    needed = xp.where(search.front.alive, observed * search.front.norm2, unreachable)
     counts, start = np.empty(n_draws, dtype=int), 0
     for b, direction in enumerate(directions):
         stop = start + direction.shape[1]
-        reached = xp.sum(cosine2[:, start:stop], axis=1) / norm2 >= observed
-        counts[b] = int(xp.sum(xp.astype(reached & alive, xp.int64)))
+        reached = xp.sum(product[:, start:stop] ** 2, axis=1) >= needed
+        counts[b] = int(xp.sum(xp.astype(reached, xp.int64)))
         start = stop
     return counts
 

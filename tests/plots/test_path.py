@@ -1,0 +1,61 @@
+"""The figure of a stopping rule shows what the rule saw."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from tamis import CorrelationScore, GramSchmidt
+from tamis.datasets import make_linear
+from tamis.stop import CrossValidation, LeaveOneOut, Probe
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
+
+from tamis.plots import PathDisplay  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture
+def data():
+    return make_linear(60, random_state=0)
+
+
+def test_the_curve_the_threshold_and_the_cut_are_drawn(data):
+    selector = GramSchmidt(stop=Probe(risk=0.01)).fit(*data)
+    display = PathDisplay.from_estimator(selector)
+    curve, cut, threshold = display.ax_.lines
+    np.testing.assert_array_equal(curve.get_ydata(), selector.stop_.curve)
+    assert set(threshold.get_ydata()) == {0.01}
+    assert set(cut.get_xdata()) == {selector.stop_.n_features + 0.5}
+    assert display.ax_.get_ylabel() == "risk that a random feature does better"
+    ticks = [label.get_text() for label in display.ax_.get_xticklabels()]
+    assert ticks == [f"x{j}" for j in selector.order_[: len(ticks)]]
+
+
+def test_the_frame_holds_the_numbers_of_the_figure(data):
+    pandas = pytest.importorskip("pandas")
+    selector = GramSchmidt(stop=Probe(risk=0.01)).fit(pandas.DataFrame(data[0], columns=list("abcdefghij")), data[1])
+    frame = pandas.DataFrame(PathDisplay.from_estimator(selector).frame())
+    assert set(frame.loc[frame["kept"], "feature"]) == set(selector.get_feature_names_out())
+    np.testing.assert_array_equal(frame["risk that a random feature does better"], selector.stop_.curve)
+
+
+@pytest.mark.parametrize("rule", [LeaveOneOut(), CrossValidation(LinearRegression(), rule="one-se")], ids=repr)
+def test_every_rule_with_a_curve_can_be_drawn_on_given_axes(data, rule):
+    _, ax = pyplot.subplots()
+    display = PathDisplay.from_estimator(GramSchmidt(stop=rule).fit(*data), ax=ax)
+    assert display.ax_ is ax
+    display.figure_.canvas.draw()
+    spread = rule.__class__ is CrossValidation
+    assert ("standard error" in display.frame()) == spread
+
+
+def test_a_mere_number_of_features_has_no_curve(data):
+    with pytest.raises(ValueError, match="CorrelationScore was cut by a number of features"):
+        PathDisplay.from_estimator(CorrelationScore(stop=3).fit(*data))
