@@ -110,18 +110,79 @@ def _tiles(n_rows: int, n_columns: int, elements: int) -> Iterator[tuple[slice, 
             yield slice(top, min(top + height, n_rows)), slice(left, min(left + width, n_columns))
 
 
-class DenseColumns(Columns):
-    """Columns of a dense table, never copied: implicit centering, except for those whose mean dwarfs their spread."""
+class _TableColumns(Columns):
+    """Columns of a table that is never copied: implicit centering, except where a mean dwarfs the spread."""
+
+    X: Any
+    _mean: Array
+    _ill: np.ndarray
+
+    def _settle_moments(self, total: Array, size: Array) -> None:
+        """Means and norms from sums and sums of squares; ill-centered columns are settled from their entries."""
+        xp = self.xp
+        self._mean = total / self.total if self.fit_intercept else xp.zeros_like(total)
+        self.norm2 = size - self.total * self._mean**2
+        precision = "float32" if str(self.X.dtype).endswith("float32") else "float64"
+        ill = self.fit_intercept & (self.norm2 < _ILL_CENTERED[precision] * size)
+        self._ill = np.flatnonzero(move_to(ill, xp=np, device="cpu"))
+        if self._ill.size:
+            self._keep_centered(xp.take(size, self._index(self._ill)))
+
+    def _keep_centered(self, size: Array) -> None:
+        """Keep a centered copy of the columns that implicit centering would blur, and their exact norms."""
+        xp = self.xp
+        raw = self._raw(self._ill)
+        weight = self.sqrt_weight**2 / self.total
+        mean = weight @ raw
+        mean = mean + weight @ (raw - mean[None, :])
+        self._centered = self.sqrt_weight[:, None] * (raw - mean[None, :])
+        norm2 = xp.sum(self._centered**2, axis=0)
+        norm2 = xp.where(norm2 <= _CONSTANT**2 * size, xp.zeros_like(norm2), norm2)
+        place = np.arange(self.n_candidates)
+        place[self._ill] = self.n_candidates + np.arange(self._ill.size)
+        self._place = self._index(place)
+        self._mean = xp.take(xp.concat([self._mean, mean]), self._place)
+        self.norm2 = xp.take(xp.concat([self.norm2, norm2]), self._place)
+
+    def _index(self, indices: np.ndarray) -> Array:
+        return move_to(np.asarray(indices, dtype=np.int64), xp=self.xp, device=self.device)
+
+    @abstractmethod
+    def _raw(self, indices: np.ndarray) -> Array:
+        """The given columns as they are, dense, in double precision: an array of their own."""
+
+    @abstractmethod
+    def _table_dot(self, V: Array) -> Array:
+        """``X' (sqrt(w) V)``, in the table's own precision."""
+
+    def dot(self, V: Array) -> Array:
+        """``Z' V`` in one pass over the table."""
+        product = self.xp.astype(self._table_dot(V), self.accumulator, copy=False)
+        if self._ill.size:
+            product = self.xp.concat([product, self._centered.T @ V])
+            product = self.xp.take(product, self._place, axis=0)
+        return product
+
+    def columns(self, indices: np.ndarray) -> Array:
+        """``Z[:, indices]`` in double precision."""
+        Z = self._raw(indices)
+        Z -= self.xp.take(self._mean, self._index(indices))[None, :]
+        Z *= self.sqrt_weight[:, None]
+        return Z
+
+    def means(self, indices: np.ndarray) -> np.ndarray:
+        """Weighted means of the given columns."""
+        return move_to(self.xp.take(self._mean, self._index(indices)), xp=np, device="cpu")
+
+
+class DenseColumns(_TableColumns):
+    """Columns of a dense numpy or Array-API table."""
 
     def __init__(self, X: Array, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True) -> None:
         self._set_rows(X, sample_weight, fit_intercept)
         self.X = X
         self.n_candidates = X.shape[1]
-        self._unweighted = sample_weight is None
-        total, size = self._moments()
-        self._mean = total / self.total if fit_intercept else self.xp.zeros_like(total)
-        norm2 = size - self.total * self._mean**2
-        self.norm2 = self._settle_ill_centered(norm2, size)
+        self._settle_moments(*self._moments())
 
     def _moments(self) -> tuple[Array, Array]:
         """Weighted sum and sum of squares of every column: one pass, accumulated in double precision."""
@@ -136,88 +197,34 @@ class DenseColumns(Columns):
             size[cols] += weight[rows] @ (tile * tile)
         return total, size
 
-    def _settle_ill_centered(self, norm2: Array, size: Array) -> Array:
-        """Keep a centered copy of the columns that implicit centering would blur, and their exact norms."""
-        xp = self.xp
-        precision = "float32" if self.X.dtype == xp.float32 else "float64"
-        ill = self.fit_intercept & (norm2 < _ILL_CENTERED[precision] * size)
-        self._ill = np.flatnonzero(move_to(ill, xp=np, device="cpu"))
-        if self._ill.size == 0:
-            return norm2
-        at = self._index(self._ill)
-        raw = xp.astype(xp.take(self.X, at, axis=1), self.accumulator)
-        weight = self.sqrt_weight**2 / self.total
-        mean = weight @ raw
-        mean = mean + weight @ (raw - mean[None, :])
-        self._ill_columns = self.sqrt_weight[:, None] * (raw - mean[None, :])
-        exact = xp.sum(self._ill_columns**2, axis=0)
-        exact = xp.where(exact <= _CONSTANT**2 * xp.take(size, at), xp.zeros_like(exact), exact)
-        self._from_ill = self._index(self._replacement())
-        self._mean = xp.take(xp.concat([self._mean, mean]), self._from_ill)
-        return xp.take(xp.concat([norm2, exact]), self._from_ill)
+    def _raw(self, indices: np.ndarray) -> Array:
+        return self.xp.astype(self.xp.take(self.X, self._index(indices), axis=1), self.accumulator, copy=False)
 
-    def _replacement(self) -> np.ndarray:
-        """Gather map that puts the entries of the ill-centered columns, appended at the end, in their places."""
-        place = np.arange(self.n_candidates)
-        place[self._ill] = self.n_candidates + np.arange(self._ill.size)
-        return place
-
-    def _index(self, indices: np.ndarray) -> Array:
-        return move_to(np.asarray(indices, dtype=np.int64), xp=self.xp, device=self.device)
-
-    def dot(self, V: Array) -> Array:
-        """``Z' V`` in one pass over the table, in the table's own precision."""
-        weighted = V if self._unweighted else V * self.sqrt_weight[:, None]
-        # float32 X times a float64 V would upcast the whole table: cast the small factor instead.
-        # (V' X)' and not X' V: BLAS streams a wide table twice as fast, and each direction's products stay contiguous.
-        product = (self.xp.astype(weighted, self.X.dtype, copy=False).T @ self.X).T
-        product = self.xp.astype(product, self.accumulator, copy=False)
-        if self._ill.size:
-            product = self.xp.concat([product, self._ill_columns.T @ V])
-            product = self.xp.take(product, self._from_ill, axis=0)
-        return product
-
-    def columns(self, indices: np.ndarray) -> Array:
-        """``Z[:, indices]`` in double precision."""
-        at = self._index(indices)
-        Z = self.xp.astype(self.xp.take(self.X, at, axis=1), self.accumulator, copy=False)
-        Z -= self.xp.take(self._mean, at)[None, :]
-        if not self._unweighted:
-            Z *= self.sqrt_weight[:, None]
-        return Z
-
-    def means(self, indices: np.ndarray) -> np.ndarray:
-        """Weighted means of the given columns."""
-        return move_to(self.xp.take(self._mean, self._index(indices)), xp=np, device="cpu")
+    def _table_dot(self, V: Array) -> Array:
+        # float32 X times a float64 V would upcast the whole table: cast the small factor instead. (V' X)' and not
+        # X' V: BLAS streams a wide table twice as fast, and each direction's products stay contiguous.
+        weighted = self.xp.astype(V * self.sqrt_weight[:, None], self.X.dtype, copy=False)
+        return (weighted.T @ self.X).T
 
 
-class SparseColumns(Columns):
-    """Columns of a scipy sparse table; zeros are never stored, whatever the mean is."""
+class SparseColumns(_TableColumns):
+    """Columns of a scipy sparse table; zeros are never stored, whatever the mean is.
+
+    A column whose mean dwarfs its spread has hardly any zeros, so that its centered copy is no larger than it is.
+    """
 
     def __init__(self, X: Any, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True) -> None:
         self._set_rows(np.empty((X.shape[0], 0)), sample_weight, fit_intercept)
         self.X = X.tocsc()
         self.n_candidates = X.shape[1]
         weight = self.sqrt_weight**2
-        self._mean = np.asarray(self.X.T @ weight) / self.total if fit_intercept else np.zeros(self.n_candidates)
-        column = np.repeat(np.arange(self.n_candidates), np.diff(self.X.indptr))
-        entry_weight = weight[self.X.indices]
-        spread = np.bincount(column, entry_weight * (self.X.data - self._mean[column]) ** 2, self.n_candidates)
-        missing = np.clip(self.total - np.bincount(column, entry_weight, self.n_candidates), 0, None)
-        size = np.bincount(column, entry_weight * self.X.data.astype(float) ** 2, self.n_candidates)
-        norm2 = spread + missing * self._mean**2
-        self.norm2 = np.where(norm2 <= _CONSTANT * size, 0.0, norm2)
+        squares = self.X.astype(float)
+        squares.data **= 2
+        self._settle_moments(np.asarray(self.X.T @ weight), np.asarray(squares.T @ weight))
 
-    def dot(self, V: np.ndarray) -> np.ndarray:
-        """``Z' V`` from the stored entries alone."""
+    def _raw(self, indices: np.ndarray) -> np.ndarray:
+        return self.X[:, indices].toarray().astype(float, copy=False)
+
+    def _table_dot(self, V: np.ndarray) -> np.ndarray:
         weighted = (V * self.sqrt_weight[:, None]).astype(self.X.dtype, copy=False)
-        return np.asarray(self.X.T @ weighted).astype(float, copy=False)
-
-    def columns(self, indices: np.ndarray) -> np.ndarray:
-        """``Z[:, indices]``: only these few become dense."""
-        raw = self.X[:, indices].toarray().astype(float)
-        return self.sqrt_weight[:, None] * (raw - self._mean[indices])
-
-    def means(self, indices: np.ndarray) -> np.ndarray:
-        """Weighted means of the given columns."""
-        return self._mean[indices]
+        return np.asarray(self.X.T @ weighted)

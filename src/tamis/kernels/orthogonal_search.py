@@ -183,7 +183,9 @@ class OrthogonalSearch:
         whitener = self._whitener()
         if whitener is None:
             return 0, 0
-        inside = self._best(self._criterion(self.front, whitener), self.working_set)
+        criterion = self._criterion(self.front, whitener)
+        # of tied candidates the first must be inside, wherever the cut falls among them
+        inside = np.union1d(self._best(criterion, self.working_set), self._first_best(self.front, whitener, criterion))
         local = self.columns.columns(inside)
         at = self._index(inside)
         front = _Front(*(self.xp.take(part, at, axis=0) for part in vars(self.front).values()))
