@@ -29,10 +29,10 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/core: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --upgrade pip hatchling
-	$(PIP) --editable .
+	$(PIP) --upgrade pip hatchling editables
+	$(PIP) --no-build-isolation --editable .
 	touch $@
 
 .venv/all: .venv/core
-	$(PIP) $(ALL) --group test --group lint --group bench
+	$(PIP) --no-build-isolation $(ALL) --group test --group lint --group bench
 	touch $@

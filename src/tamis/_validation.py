@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils._array_api import get_namespace, move_to
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 _MOST_NAMED = 5
 
@@ -24,7 +24,7 @@ def check_table(
         checked = validate_data(
             estimator,
             X,
-            y=_check_target(y) if supervised else "no_validation",
+            y=_check_target(y, X) if supervised else "no_validation",
             accept_sparse=("csc", "csr") if accept_sparse else False,
             dtype=[xp.float64, xp.float32],
             ensure_all_finite=False,
@@ -60,10 +60,12 @@ def column_name(names: Any, j: int) -> str:
     return f"x{j}" if names is None else str(names[j])
 
 
-def _check_target(y: Any) -> Any:
-    """Refuse missing or infinite targets, and say how many there are."""
+def _check_target(y: Any, X: Any) -> Any:
+    """Refuse targets of another length, missing or infinite ones, and say how many there are."""
     if y is None:
         return y
+    if _num_samples(X) != _num_samples(y):
+        raise ValueError(f"X has {_num_samples(X)} rows, but y has {_num_samples(y)}: give one target per row")
     values = y if hasattr(y, "dtype") else np.asarray(y)
     if str(getattr(values, "dtype", "")).startswith("float") and getattr(values, "ndim", 0) == 1:
         values = np.asarray(move_to(values, xp=np, device="cpu"))

@@ -60,7 +60,7 @@ def encode_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sorted labels, and the position of each sample's label among them."""
     classes, codes = np.unique(y, return_inverse=True)
     if classes.size < 2:
-        raise ValueError(f"y holds one class only ({classes[0]!r}); at least two classes are needed")
+        raise ValueError(f"y holds one class only ({classes.tolist()[0]!r}); at least two classes are needed")
     return classes, codes
 
 

@@ -1,0 +1,31 @@
+"""Where a command writes."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from typing import TextIO
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The streams of one run: data go to ``stdout``, messages and progress to ``stderr``."""
+
+    stdout: TextIO = field(default_factory=lambda: sys.stdout)
+    stderr: TextIO = field(default_factory=lambda: sys.stderr)
+
+    def emit(self, data: str) -> None:
+        """Write a piece of the result."""
+        self.stdout.write(f"{data}\n")
+
+    def say(self, message: str) -> None:
+        """Write one line for the person who watches, after what the command has emitted so far."""
+        self.stdout.flush()
+        self.stderr.write(f"{one_line(message)}\n")
+        self.stderr.flush()
+
+
+def one_line(text: str) -> str:
+    """Text fit for one line of a terminal, whatever a file put into its column names."""
+    text = " ".join(text.split())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,75 @@
+"""The argument parser, put together from the commands."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Sequence
+from typing import NoReturn
+
+import tamis
+from tamis.cli import _demo, _list, _rank, _select
+from tamis.cli._environment import Environment
+from tamis.cli._options import Command, add_global_options
+
+COMMANDS: tuple[Command, ...] = (
+    _select.COMMAND,
+    _rank.COMMAND,
+    _list.COMMAND,
+    _demo.COMMAND,
+)
+
+_EXAMPLES = """\
+examples:
+  tamis demo
+  tamis select table.csv --target price
+  tamis select table.parquet --target price --risk 0.01 --out kept.parquet
+  tamis rank spam.npz --top 10
+
+`tamis COMMAND --help` says more about each command. Exit codes: 0 done (keeping nothing is an answer too), 2 bad input
+or options, 1 the work failed, 130 interrupted."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a bad option in one line, as every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{message} (see {self.prog} --help)")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = _Parser(
+        prog="tamis",
+        description="A sieve for features: which columns of a table matter, how many to keep, and how sure that is.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"tamis {tamis.__version__}")
+    add_global_options(parser)
+    subparsers = parser.add_subparsers(metavar="COMMAND", title="commands")
+    for command in COMMANDS:
+        subparser = subparsers.add_parser(
+            command.name,
+            help=command.summary,
+            description=f"{command.summary[0].upper()}{command.summary[1:]}.",
+            epilog=f"examples:\n{command.examples}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        command.add_options(subparser)
+        # suppressed, so that an option given before the command is not reset after it
+        add_global_options(subparser, default=argparse.SUPPRESS)
+        subparser.set_defaults(run=command.run)
+    return parser
+
+
+def parse(args: Sequence[str] | None, env: Environment) -> argparse.Namespace:
+    """Parse ``args``; help and version go to ``env.stdout`` and end in SystemExit."""
+    with contextlib.redirect_stdout(env.stdout):
+        options = build_parser().parse_args(args)
+    if not hasattr(options, "run"):
+        names = ", ".join(command.name for command in COMMANDS)
+        raise ValueError(f"choose a command: {names} (see tamis --help)")
+    return options

@@ -1,0 +1,155 @@
+"""Read a file into named columns, by its suffix."""
+
+from __future__ import annotations
+
+import textwrap
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import io, sparse
+
+from tamis.cli._frame import Frame, check_distinct
+from tamis.cli._polars import from_polars, panics_as_errors, require_polars
+from tamis.cli._read_text import read_csv, read_tsv
+
+_TARGET = "y"  # name of the target in formats that set it apart without one
+_LONGEST_REASON = 160
+_COMPRESSIBLE = (".csv", ".tsv", ".svm", ".svmlight", ".libsvm")
+
+
+def _check_source(path: Path) -> None:
+    """Refuse a file that is not there, or of no known format."""
+    if path.is_dir():
+        raise ValueError(f"cannot read {path}: it is a folder")
+    if not path.exists():
+        raise ValueError(f"cannot read {path}: no such file")
+    if (suffix := format_suffix(path)) not in _READERS:
+        raise ValueError(f"cannot read {path}: '{suffix}' is none of {', '.join(_READERS)}")
+
+
+def read(path: Path) -> Frame:
+    """Read a file; whatever goes wrong in it becomes a ``ValueError`` that names it."""
+    _check_source(path)
+    suffix = format_suffix(path)
+    try:
+        frame = _READERS[suffix](path)
+        if frame.n_rows == 0:
+            raise ValueError("it holds no rows")
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:  # parsers of foreign bytes fail in many ways, all of them the file's fault
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        reason = textwrap.shorten(reason.partition("\n")[0], _LONGEST_REASON) or type(error).__name__
+        raise ValueError(f"cannot read {path} as {suffix}: {reason}") from error
+    return frame
+
+
+def format_suffix(path: Path) -> str:
+    """Suffix in lower case, without the ``.gz`` of a compressed text."""
+    name = path.name.lower()
+    if name.endswith(".gz") and Path(name[:-3]).suffix in _COMPRESSIBLE:
+        name = name[:-3]
+    return Path(name).suffix
+
+
+def _read_parquet(path: Path) -> Frame:
+    polars = require_polars("reading .parquet")
+    with panics_as_errors(polars):
+        return from_polars(polars.read_parquet(path, glob=False))
+
+
+def _read_arrow(path: Path) -> Frame:
+    polars = require_polars(f"reading {path.suffix.lower()}")
+    with panics_as_errors(polars):
+        return from_polars(polars.read_ipc(path))
+
+
+def _read_npz(path: Path) -> Frame:
+    """Arrays ``X`` or the parts of a CSR matrix, ``y`` and ``feature_names``."""
+    from tamis.datasets._load import assemble  # loads scikit-learn, which the other formats need not wait for
+
+    if not zipfile.is_zipfile(path):
+        raise ValueError("it is no zip archive, or was cut short")
+    wanted = {"X", "y", "feature_names", "data", "indices", "indptr", "shape"}
+    with np.load(path) as archive:
+        held = archive.files
+        tables = assemble({key: archive[key] for key in held if key in wanted})
+    if "X" not in tables:
+        raise ValueError(f"it holds no table X, only {', '.join(held) or 'nothing'}")
+    return _from_matrix(tables["X"], tables.get("y"), tables.get("feature_names"))
+
+
+def _read_mat(path: Path) -> Frame:
+    """MATLAB variables ``X``, ``Y`` or ``y``, and ``feature_names``."""
+    tables = io.loadmat(path, appendmat=False)
+    if "X" not in tables:
+        held = [key for key in tables if not key.startswith("__")]
+        raise ValueError(f"it holds no variable X, only {', '.join(held) or 'nothing'}")
+    target = tables.get("Y", tables.get("y"))
+    if target is not None and target.dtype == object:  # a cell array of labels
+        target = np.array([_plain(label) for label in np.ravel(target)])
+    return _from_matrix(tables["X"], target, tables.get("feature_names"))
+
+
+def _read_svmlight(path: Path) -> Frame:
+    from sklearn.datasets import load_svmlight_file
+
+    X, y = load_svmlight_file(str(path))
+    return _from_matrix(X, y, None)
+
+
+def _read_arff(path: Path) -> Frame:
+    try:
+        data, meta = io.arff.loadarff(path)
+    except StopIteration:
+        raise ValueError("it has no @data section") from None
+    names = meta.names()
+    check_distinct(names)
+    return Frame({name: _nominal(data[name]) if data[name].dtype.kind == "S" else data[name] for name in names})
+
+
+def _nominal(values: np.ndarray) -> np.ndarray:
+    text = [value.decode() for value in values]
+    return np.array([None if value == "?" else value for value in text], dtype=object)
+
+
+def _from_matrix(X: Any, y: np.ndarray | None, names: Sequence[Any] | None) -> Frame:
+    """A frame from a matrix with a target beside it; unnamed columns are x0, x1, ..."""
+    if X.ndim != 2:
+        raise ValueError(f"X has shape {X.shape}, not rows x columns")
+    if y is not None and y.size != X.shape[0]:
+        raise ValueError(f"y has shape {y.shape}, not one value for each of the {X.shape[0]} rows of X")
+    named = [f"x{j}" for j in range(X.shape[1])] if names is None else [_plain(name) for name in np.ravel(names)]
+    if len(named) != X.shape[1]:
+        raise ValueError(f"feature_names holds {len(named)} names for {X.shape[1]} columns")
+    beside = {} if y is None else {_TARGET: np.ravel(y)}
+    check_distinct([*named, *beside])
+    target = None if y is None else _TARGET
+    if sparse.issparse(X):
+        X.check_format(full_check=True)  # an index out of range would reach past the arrays
+        return Frame(beside, sparse.csc_array(X), tuple(named), target)
+    return Frame(dict(zip(named, X.T, strict=True)) | beside, target=target)
+
+
+def _plain(name: Any) -> str:
+    """A name as text; MATLAB wraps the cells of a list in arrays and pads them."""
+    return str(np.ravel(name)[0]).strip()
+
+
+_READERS: dict[str, Callable[[Path], Frame]] = {
+    ".csv": read_csv,
+    ".tsv": read_tsv,
+    ".parquet": _read_parquet,
+    ".arrow": _read_arrow,
+    ".feather": _read_arrow,
+    ".ipc": _read_arrow,
+    ".npz": _read_npz,
+    ".mat": _read_mat,
+    ".svm": _read_svmlight,
+    ".svmlight": _read_svmlight,
+    ".libsvm": _read_svmlight,
+    ".arff": _read_arff,
+}

@@ -1,0 +1,108 @@
+"""Write the kept columns and the target to a file: whole, or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from scipy import sparse
+
+from tamis.cli._frame import Frame
+from tamis.cli._polars import require_polars, to_polars
+from tamis.cli._table import Table
+
+
+def check_destination(path: Path, source: Path) -> None:
+    """Refuse what could not be written, before any work is done."""
+    suffix = path.suffix.lower()
+    if suffix not in _WRITERS:
+        raise ValueError(f"--out {path}: '{suffix}' is none of {', '.join(_WRITERS)}")
+    if not path.parent.is_dir():
+        raise ValueError(f"--out {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise ValueError(f"--out {path}: it is a folder")
+    if path.exists() and source.exists() and path.samefile(source):
+        raise ValueError(f"--out {path}: it is the file to read")
+    if suffix in (".parquet", *_ARROW):
+        require_polars(f"writing {suffix}")
+
+
+def write(path: Path, table: Table, features: Collection[str]) -> None:
+    """Write the given features of a table, all levels of encoded ones, and its target.
+
+    The file is written beside its destination and moved there when it is complete.
+    """
+    kept = {name for name, owner in zip(table.names, table.owners, strict=True) if owner in features}
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(part, "xb") as file:
+            _WRITERS[path.suffix.lower()](file, table.features.keep(kept), table)
+        os.replace(part, path)
+    except BaseException:  # Ctrl-C too
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _columns(features: Frame, table: Table) -> dict[str, np.ndarray]:
+    """Dense columns by name, the target last."""
+    columns = features.dense()
+    if table.y is not None and table.target is not None:
+        columns[table.target] = table.y
+    return columns
+
+
+def _write_delimited(file: BinaryIO, columns: dict[str, np.ndarray], separator: str) -> None:
+    try:
+        table = to_polars(columns)
+    except ImportError:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+        text.detach()
+        return
+    table.write_csv(file, separator=separator)
+
+
+def _write_csv(file: BinaryIO, features: Frame, table: Table) -> None:
+    _write_delimited(file, _columns(features, table), ",")
+
+
+def _write_tsv(file: BinaryIO, features: Frame, table: Table) -> None:
+    _write_delimited(file, _columns(features, table), "\t")
+
+
+def _write_parquet(file: BinaryIO, features: Frame, table: Table) -> None:
+    to_polars(_columns(features, table)).write_parquet(file)
+
+
+def _write_arrow(file: BinaryIO, features: Frame, table: Table) -> None:
+    to_polars(_columns(features, table)).write_ipc(file)
+
+
+def _write_npz(file: BinaryIO, features: Frame, table: Table) -> None:
+    """Arrays that :func:`tamis.cli._read.read` takes back; a sparse table stays sparse."""
+    X = features.matrix() if features.names else np.empty((table.n_rows, 0))
+    if sparse.issparse(X):
+        X = sparse.csr_array(X)
+        arrays = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
+    else:
+        arrays = {"X": X}
+    if table.y is not None:
+        arrays["y"] = table.y
+    np.savez_compressed(file, feature_names=np.array(features.names, dtype=str), **arrays)
+
+
+_ARROW = (".arrow", ".feather", ".ipc")
+_WRITERS: dict[str, Callable[[BinaryIO, Frame, Table], None]] = {
+    ".csv": _write_csv,
+    ".tsv": _write_tsv,
+    ".parquet": _write_parquet,
+    **dict.fromkeys(_ARROW, _write_arrow),
+    ".npz": _write_npz,
+}
