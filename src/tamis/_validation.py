@@ -35,7 +35,7 @@ def check_table(
             raise ValueError(f"{_enumerate_columns(guilty)} not numeric; encode or drop them first") from error
         raise
     table, target = checked if supervised else (checked, None)
-    _check_finite(table, getattr(estimator, "feature_names_in_", None))
+    _check_finite(table, estimator)
     _check_not_all_constant(table)
     return table, None if target is None else np.asarray(move_to(target, xp=np, device="cpu"))
 
@@ -55,8 +55,9 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     return weight
 
 
-def column_name(names: Any, j: int) -> str:
-    """What people call column ``j``: its name if it has one."""
+def column_name(estimator: BaseEstimator, j: int) -> str:
+    """What people call column ``j`` of the table: its own name, one given by ``name_features``, or its place."""
+    names = getattr(estimator, "feature_names_in_", getattr(estimator, "_feature_names", None))
     return f"x{j}" if names is None else str(names[j])
 
 
@@ -104,7 +105,7 @@ def _enumerate_columns(columns: list[str]) -> str:
     return f"column {named} is" if len(columns) == 1 else f"columns {named} are"
 
 
-def _check_finite(X: Any, names: Any) -> None:
+def _check_finite(X: Any, estimator: BaseEstimator) -> None:
     """One cheap pass; only a table that fails it is searched column by column."""
     values = X.data if sparse.issparse(X) else X
     xp, _ = get_namespace(values)
@@ -112,18 +113,27 @@ def _check_finite(X: Any, names: Any) -> None:
         if bool(xp.isfinite(xp.sum(values))) or bool(xp.all(xp.isfinite(values))):
             return
     dense_rows = X.tocoo() if sparse.issparse(X) else None
-    for test, word, advice in (
-        (np.isnan, "NaN", "missing values; impute or drop them first"),
-        (np.isinf, "infinity", "infinite values; replace or drop them first"),
+    for test, word, (kind, cure) in (
+        (np.isnan, "NaN", ("missing", "impute")),
+        (np.isinf, "infinity", ("infinite", "replace")),
     ):
         if dense_rows is not None:
             counts = np.bincount(dense_rows.col[test(dense_rows.data)], minlength=X.shape[1])
         else:
             counts = test(np.asarray(move_to(X, xp=np, device="cpu"))).sum(axis=0)
         if guilty := np.flatnonzero(counts).tolist():
-            listed = ", ".join(f"'{column_name(names, j)}' holds {counts[j]}" for j in guilty[:_MOST_NAMED])
-            more = f" (and {len(guilty) - _MOST_NAMED} more columns)" if len(guilty) > _MOST_NAMED else ""
-            raise ValueError(f"Input X contains {word}: column {listed}{more} {advice}")
+            guilty_counts = {column_name(estimator, j): int(counts[j]) for j in guilty}
+            raise ValueError(f"Input X contains {word}: {_holding(guilty_counts, kind)}; {cure} or drop them first")
+
+
+def _holding(counts: dict[str, int], kind: str) -> str:
+    """``column 'age' holds 3 missing values``, or the same of several columns."""
+    if len(counts) == 1:
+        [(name, count)] = counts.items()
+        return f"column '{name}' holds {count} {kind} value{'s' if count > 1 else ''}"
+    named = ", ".join(f"'{name}' ({count})" for name, count in list(counts.items())[:_MOST_NAMED])
+    more = f" and {len(counts) - _MOST_NAMED} more" if len(counts) > _MOST_NAMED else ""
+    return f"columns {named}{more} hold {kind} values"
 
 
 def _check_not_all_constant(X: Any) -> None:

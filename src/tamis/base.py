@@ -34,6 +34,7 @@ __all__ = [
     "StopDecision",
     "StoppingRule",
     "fresh",
+    "rule_class",
     "rule_names",
     "track",
     "weight_argument",
@@ -176,11 +177,12 @@ def rule_names() -> list[str]:
     return sorted(StoppingRule._registry)
 
 
-def _make_rule(name: str, parameters: Mapping[str, Any]) -> StoppingRule:
+def rule_class(name: str) -> type[StoppingRule]:
+    """The rule of that name."""
     known = rule_names()
     if name not in known:
         raise ValueError(f"stop='{name}' is no stopping rule; choose 'auto' or one of {', '.join(known)}")
-    return StoppingRule._registry[name](**parameters)
+    return StoppingRule._registry[name]
 
 
 class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
@@ -272,19 +274,35 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """The given features of a validated table."""
         return _safe_indexing(X, indices, axis=1)
 
+    def name_features(self, names: Sequence[str]) -> Ranker:
+        """Name the columns of tables that carry no names, such as sparse ones: reasons and errors speak of them.
+
+        Parameters
+        ----------
+        names : sequence of str
+            One per column.
+
+        Returns
+        -------
+        self
+        """
+        self._feature_names = list(names)
+        return self
+
     def _feature_name(self, j: int) -> str:
         """What people call feature ``j``."""
-        return column_name(getattr(self, "feature_names_in_", None), j)
+        return column_name(self, j)
 
     def _stopping_rule(self) -> StoppingRule:
         """The rule behind ``stop``, whatever way it was given."""
         stop = self.stop  # type: ignore[attr-defined]
         if stop is None:
-            return _make_rule("top-k", {"n_features": None})
+            return rule_class("top-k")(n_features=None)
         if isinstance(stop, str):
-            return _make_rule(*self.natural_stop) if stop == "auto" else _make_rule(stop, {})
+            name, parameters = self.natural_stop if stop == "auto" else (stop, {})
+            return rule_class(name)(**parameters)
         if isinstance(stop, Real):
-            return _make_rule("top-k", {"n_features": stop})
+            return rule_class("top-k")(n_features=stop)
         return stop
 
     def _store(self, X: Any, ranking: Ranking, decision: StopDecision) -> None:

@@ -152,7 +152,7 @@ def test_sparse_parts_that_point_outside_the_table_are_refused(tamis, tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("age,b,y\n1,5,0\n,3,1\n3,?,0\n,1,1\n", ["'age' holds 2", "'b' holds 1", "missing values"]),
+        ("age,b,y\n1,5,0\n,3,1\n3,?,0\n,1,1\n", ["'age' (2)", "'b' (1)", "missing values"]),
         ("a,b,y\n1,5,0\n2,3,\n3,4,NA\n4,1,1\n", ["--target y", "2 of 4 rows"]),
         ("a,b,y\n1,5,no\n2,3,\n3,4,yes\n4,1,no\n", ["--target y", "1 of 4 rows"]),
         ("a,b,y\n1,5,1\n2,3,1\n3,4,1\n4,1,1\n", ["--target y", "one class only"]),

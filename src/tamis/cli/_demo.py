@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tamis.base import Ranker
     from tamis.cli._table import Table
 
-_N_NOISE = 20
+_N_NOISE = 100
 _PYTHON = """\
   from tamis import GramSchmidt
   selector = GramSchmidt().fit(X, y)          # X: a pandas, polars or pyarrow table, or an array
@@ -28,7 +28,7 @@ def _run(args: argparse.Namespace, env: Environment) -> None:
     from tamis import GramSchmidt
     from tamis.cli._fit import fit
     from tamis.cli._render import json_object
-    from tamis.cli._results import kept_features, stop_reason
+    from tamis.cli._results import kept_features
     from tamis.stop import Probe
 
     table = _table()
@@ -38,7 +38,7 @@ def _run(args: argparse.Namespace, env: Environment) -> None:
     if args.json:
         report = {
             name: {
-                "reason": stop_reason(ranker, table),
+                "reason": ranker.stop_.reason,
                 "n_noise": _count_noise(ranker, table),
                 "features": [feature.as_dict() for feature in kept_features(ranker, table)],
             }
@@ -60,7 +60,7 @@ def _table() -> Table:
     data = load_breast_cancer()
     columns = {str(name): values for name, values in zip(data.feature_names, data.data.T, strict=True)}
     noise = np.random.default_rng(0).standard_normal((_N_NOISE, len(data.target)))
-    columns |= {f"noise_{j:02d}": values for j, values in enumerate(noise, start=1)}
+    columns |= {f"noise_{j:03d}": values for j, values in enumerate(noise, start=1)}
     return Table(Frame(columns), data.target_names[data.target], "diagnosis")
 
 
@@ -72,7 +72,7 @@ def _count_noise(ranker: Ranker, table: Table) -> int:
 
 def _report(table: Table, calibrated: Ranker, uncorrected: Ranker) -> str:
     from tamis.cli._render import number, text_table
-    from tamis.cli._results import kept_features, stop_reason
+    from tamis.cli._results import kept_features
 
     steps = [
         (str(feature.rank), feature.name, f"{step.info['r2']:.1%}", number(feature.curve, digits=2))
@@ -94,7 +94,7 @@ def _report(table: Table, calibrated: Ranker, uncorrected: Ranker) -> str:
             width=100,
         ),
         text_table(head, steps, "><>>"),
-        textwrap.fill(f"Why it stops there: {stop_reason(calibrated, table)}.", width=100),
+        textwrap.fill(f"Why it stops there: {calibrated.stop_.reason}.", width=100),
         text_table(("stopping rule", "features kept", "noise among them"), rules, "<>>"),
         f"The same in Python:\n\n{_PYTHON}",
         "With your own table: tamis select FILE --target COLUMN",

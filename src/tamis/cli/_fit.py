@@ -12,7 +12,6 @@ from tamis.cli._environment import Environment
 from tamis.cli._methods import kebab
 from tamis.cli._progress import progress_bar
 from tamis.cli._read import read
-from tamis.cli._results import with_names
 from tamis.cli._table import Table, prepare
 
 
@@ -34,8 +33,8 @@ def fit(ranker: Ranker, table: Table, env: Environment, *, quiet: bool) -> None:
         X = X.toarray()
     with contextlib.nullcontext() if quiet else progress_bar(ranker, env):
         try:
-            ranker.fit(X, table.y)
+            ranker.name_features(table.names).fit(X, table.y)
         except ValueError as error:
-            message = with_names(str(error), table.names)
+            message = str(error)
             about_target = message.startswith(("y ", "Input y"))
             raise ValueError(f"--target {table.target}: {message}" if about_target else message) from error

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tamis
-from tamis.base import Ranker, StoppingRule, rule_names
+from tamis.base import Ranker, StoppingRule, rule_class, rule_names
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MARKUP = re.compile(r"(?::\w+:)?`+([^`]*)`+")
@@ -37,7 +37,7 @@ def all_methods() -> Iterator[type[Ranker]]:
 
 def all_rules() -> dict[str, type[StoppingRule]]:
     """Every stopping rule by name."""
-    return {name: StoppingRule._registry[name] for name in rule_names()}
+    return {name: rule_class(name) for name in rule_names()}
 
 
 def method_class(name: str) -> type[Ranker]:

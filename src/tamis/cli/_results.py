@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,21 +62,3 @@ def _features(ranker: Ranker, table: Table, n_columns: int) -> list[Feature]:
             score = float(ranker.scores_[column])
             features[name] = Feature(len(features) + 1, name, score, curve.get(place), levels)
     return list(features.values())
-
-
-def stop_reason(ranker: Ranker, table: Table) -> str:
-    """Why a fitted ranker keeps no more."""
-    return with_names(ranker.stop_.reason, table.names)
-
-
-def with_names(text: str, names: Sequence[str]) -> str:
-    """Put names in place of the 'x0', 'x1', ... by which the library calls the columns of a bare matrix.
-
-    Rankers are given matrices, not data frames: a sparse one has no names, and no data frame library is required.
-    """
-
-    def name(match: re.Match[str]) -> str:
-        j = int(match[1])
-        return f"'{names[j]}'" if j < len(names) else match[0]
-
-    return re.sub(r"'x(\d+)'", name, text)

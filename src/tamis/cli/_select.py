@@ -33,7 +33,7 @@ def _run(args: argparse.Namespace, env: Environment) -> None:
     from tamis.cli._fit import fit, load
     from tamis.cli._methods import make_ranker, make_stop, method_class
     from tamis.cli._render import feature_table, json_object
-    from tamis.cli._results import kept_features, stop_reason
+    from tamis.cli._results import kept_features
     from tamis.cli._write import check_destination, write
 
     if args.out is not None:
@@ -45,7 +45,7 @@ def _run(args: argparse.Namespace, env: Environment) -> None:
     table = load(args, method)
     fit(ranker, table, env, quiet=args.quiet or args.json)
     features = kept_features(ranker, table)
-    reason = stop_reason(ranker, table)
+    reason = ranker.stop_.reason
     if args.out is not None:
         write(args.out, table, {feature.name for feature in features})
     if args.json:
