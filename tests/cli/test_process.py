@@ -53,7 +53,7 @@ def test_demo_fits_one_screen_and_tells_the_story(tamis):
     lines = outcome.out.splitlines()
     assert len(lines) < 40
     assert max(map(len, lines)) <= 100
-    assert "0 of 20" in outcome.out
+    assert "0 of 100" in outcome.out
     assert "'x" not in outcome.out
     assert "from tamis import GramSchmidt" in outcome.out
 
