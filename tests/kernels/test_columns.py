@@ -1,4 +1,4 @@
-"""Candidate columns answer as the explicit, centred and weighted table would."""
+"""Candidate columns answer as the explicit, centered and weighted table would."""
 
 import array_api_strict
 import numpy as np

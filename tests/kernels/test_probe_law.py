@@ -76,8 +76,8 @@ def test_the_number_of_draws_that_the_message_asks_for_is_accepted(risk):
 
 
 def shape(columns):
-    centred = columns - columns.mean(axis=0)
-    return shape_moments(centred, np.ones(len(columns)))
+    centered = columns - columns.mean(axis=0)
+    return shape_moments(centered, np.ones(len(columns)))
 
 
 def test_the_gaussian_law_errs_little_on_normal_data_and_much_on_lognormal_data_on_both_sides():
@@ -112,10 +112,10 @@ def test_shape_moments_with_weights_are_those_of_repeated_rows_and_zero_for_cons
     rng = np.random.RandomState(0)
     X, weight = rng.exponential(size=(30, 3)), np.arange(30) % 4.0
     X[:, 1] = 2.0
-    centred = X - weight @ X / weight.sum()
-    centred[:, 1] = 0.0
+    centered = X - weight @ X / weight.sum()
+    centered[:, 1] = 0.0
     repeated = np.repeat(X, weight.astype(int), axis=0)
-    skewness, kurtosis = shape_moments(np.sqrt(weight)[:, None] * centred, np.sqrt(weight))
+    skewness, kurtosis = shape_moments(np.sqrt(weight)[:, None] * centered, np.sqrt(weight))
     np.testing.assert_allclose(skewness[[0, 2]], stats.skew(repeated[:, [0, 2]]), rtol=1e-10)
     np.testing.assert_allclose(kurtosis[[0, 2]], stats.kurtosis(repeated[:, [0, 2]]), rtol=1e-10)
     assert (skewness[1], kurtosis[1]) == (0, 0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.callback import FitCallback
 
@@ -109,7 +110,8 @@ def test_a_callback_may_end_the_ranking(problem):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_callback_may_end_the_draws(problem, n_jobs):
     ranker = CorrelationScore(stop=MonteCarloProbe(0.2, n_draws=49, n_jobs=n_jobs))
-    found, recorder = observed(ranker, problem, probe_step=14)
+    with parallel_config(backend="threading"):
+        found, recorder = observed(ranker, problem, probe_step=14)
     assert recorder.count("begin", "probe step") == 14
     assert "14 draws" in found.stop_.reason
 

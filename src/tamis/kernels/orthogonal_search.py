@@ -33,6 +33,7 @@ _DEPENDENT = 1e-24  # the same for one target against the others: class indicato
 # Relative rounding of a criterion: candidates closer than this are tied. It grows as a candidate is used up.
 _TIE = {"float64": 1e-11, "float32": 1e-6}
 _ROUNDING = {"float64": 1e-14, "float32": 1e-6}
+_WIDEST_TIE = 1e-3
 _REDUNDANT = {"float64": 1e-10, "float32": 1e-5}
 _BLOCK_ELEMENTS = 2**25  # entries of the product Z' [q_1 .. q_m]: 256 MB in double precision
 
@@ -184,8 +185,11 @@ class OrthogonalSearch:
         if whitener is None:
             return 0, 0
         criterion = self._criterion(self.front, whitener)
+        first = self._first_best(self.front, whitener, criterion)
+        if first < 0:
+            return 0, 0
         # of tied candidates the first must be inside, wherever the cut falls among them
-        inside = np.union1d(self._best(criterion, self.working_set), self._first_best(self.front, whitener, criterion))
+        inside = np.union1d(self._best(criterion, self.working_set), first)
         local = self.columns.columns(inside)
         at = self._index(inside)
         front = _Front(*(self.xp.take(part, at, axis=0) for part in vars(self.front).values()))
@@ -235,15 +239,21 @@ class OrthogonalSearch:
         return xp.where(alive, explained / xp.where(alive, norm2, xp.ones_like(norm2)), -xp.ones_like(explained))
 
     def _first_best(self, front: _Front, whitener: _Whitener, criterion: Array) -> int:
-        """Position of the best candidate; ties, up to rounding, go to the lowest index.
+        """Position of the best candidate, -1 if none is left; ties, up to rounding, go to the lowest index.
 
         Rounding grows as a candidate is used up (its squared norm is a difference) and as Y is (so are the products).
         """
         xp = self.xp
-        used_up = front.size / xp.where(front.alive, front.norm2, xp.ones_like(front.norm2))
+        best = xp.max(criterion)
+        if best < 0:
+            return -1
+        near = xp.nonzero(criterion >= best * (1 - _WIDEST_TIE))[0]
+        if near.shape[0] == 1:
+            return int(near[0])
+        used_up = xp.take(front.size, near) / xp.take(front.norm2, near)
         blur = self._tie + self._rounding * (used_up + used_up**0.5 / whitener.smallest)
-        tied = (criterion + blur * xp.abs(criterion) >= xp.max(criterion)) & front.alive
-        return int(xp.argmax(xp.astype(tied, xp.int8)))
+        tied = xp.take(criterion, near) * (1 + blur) >= best
+        return int(near[int(xp.argmax(xp.astype(tied, xp.int8)))])
 
     def _winner(self) -> int:
         """The candidate that the whole table would choose now."""
@@ -268,8 +278,7 @@ class OrthogonalSearch:
         if whitener is None:
             return None
         criterion = self._criterion(front, whitener)
-        while float(self.xp.max(criterion)) >= 0:
-            place = self._first_best(front, whitener, criterion)
+        while (place := self._first_best(front, whitener, criterion)) >= 0:
             j = int(candidates[place])
             z = self.columns.columns(np.array([j]))[:, 0] if local is None else local[:, place]
             q, loading = self._orthogonalize(z)
@@ -307,6 +316,10 @@ class OrthogonalSearch:
         q = z / norm if norm > 0 else z
         return q, np.append(loading[self._n_fixed :], norm)
 
+    def _drift(self, q: Array) -> float:
+        """Largest |cosine| with the basis."""
+        return float(self.xp.max(self.xp.abs(q @ self.xp.stack(self.basis, axis=1)))) if self.basis else 0.0
+
     def _retire(self, front: _Front, place: int) -> None:
         front.alive[place] = False
 
@@ -314,7 +327,7 @@ class OrthogonalSearch:
         """Record a step and move Y and the basis past it."""
         gone = move_to(before.alive & ~after.alive, xp=np, device="cpu")
         gone[choice.feature] = False
-        drift = max((abs(float(q @ choice.q)) for q in self.basis), default=0.0)
+        drift = self._drift(choice.q)
         self.basis.append(choice.q)
         self.Y = self.Y - choice.q[:, None] * projection[None, :]
         return Direction(
