@@ -10,7 +10,7 @@ demo: .venv/core
 	$(BIN)/python -m tamis demo
 
 test: .venv/all lint
-	SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
 
 lint: .venv/all
 	$(BIN)/ruff format --check .
