@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.utils._array_api import move_to
@@ -86,6 +88,11 @@ class _Front:
         norm2 = self.norm2 - t * t
         num = self.num - t[:, None] * projection[None, :]
         return _Front(num, norm2, self.size, self.alive & (norm2 > tol * self.size))
+
+    def subset(self, xp: Any, at: Array) -> _Front:
+        """The same of some candidates."""
+        take = partial(xp.take, axis=0)
+        return _Front(take(self.num, at), take(self.norm2, at), take(self.size, at), take(self.alive, at))
 
 
 class OrthogonalSearch:
@@ -192,7 +199,7 @@ class OrthogonalSearch:
         inside = np.union1d(self._best(criterion, self.working_set), first)
         local = self.columns.columns(inside)
         at = self._index(inside)
-        front = _Front(*(self.xp.take(part, at, axis=0) for part in vars(self.front).values()))
+        front = self.front.subset(self.xp, at)
         Y, n_basis = self.Y, len(self.basis)
         tried: list[_Choice] = []
         while len(tried) < most and (choice := self._choose(front, inside, local)) is not None:
@@ -204,8 +211,10 @@ class OrthogonalSearch:
             tried.append(choice)
         del self.basis[n_basis:]
         self.Y = Y
-        if not tried:
-            return 0, 0
+        if not tried:  # rounding had hidden that nothing is left of these candidates
+            for j in inside.tolist():
+                self._retire(self.front, j)
+            return 0, 1
         product = self.columns.dot(self.xp.stack([choice.q for choice in tried], axis=1))
         kept = 0
         for choice in tried:
