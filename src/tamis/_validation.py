@@ -8,6 +8,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing
 from sklearn.utils._array_api import get_namespace, move_to
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
@@ -19,6 +20,7 @@ def check_table(
 ) -> tuple[Any, np.ndarray | None]:
     """Validate a table, and a target unless it is "no_validation", for fitting."""
     supervised = not (isinstance(y, str) and y == "no_validation")
+    _check_frame(X)
     xp, _ = get_namespace(X)
     try:
         checked = validate_data(
@@ -36,23 +38,31 @@ def check_table(
         raise
     table, target = checked if supervised else (checked, None)
     _check_finite(table, estimator)
-    _check_not_all_constant(table)
-    return table, None if target is None else np.asarray(move_to(target, xp=np, device="cpu"))
+    return table, None if target is None else _to_numpy(target)
 
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     """Validate row weights; their sum is what the stopping rules count as the number of samples."""
     if sample_weight is None:
         return None
-    sample_weight = move_to(sample_weight, xp=np, device="cpu")
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    weight = np.asarray(move_to(weight, xp=np, device="cpu"))
+    rows = np.empty((X.shape[0], 0))
+    weight = _check_sample_weight(_to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True)
     if np.count_nonzero(weight) < 2 or weight.sum() < 2:
         raise ValueError(
             f"sample_weight sums to {weight.sum():g} over {np.count_nonzero(weight)} rows: at least two must count. "
             "Weights stand for repeated rows; scale relative ones to a mean of 1"
         )
     return weight
+
+
+def drop_weightless(
+    X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None
+) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+    """Leave out rows of weight zero, which must not count in any way."""
+    if sample_weight is None or np.all(sample_weight > 0):
+        return X, y, sample_weight
+    rows = np.flatnonzero(sample_weight)
+    return _safe_indexing(X, rows), None if y is None else np.asarray(y)[rows], sample_weight[rows]
 
 
 def column_name(estimator: BaseEstimator, j: int) -> str:
@@ -67,13 +77,39 @@ def _check_target(y: Any, X: Any) -> Any:
         return y
     if _num_samples(X) != _num_samples(y):
         raise ValueError(f"X has {_num_samples(X)} rows, but y has {_num_samples(y)}: give one target per row")
-    values = y if hasattr(y, "dtype") else np.asarray(y)
-    if str(getattr(values, "dtype", "")).startswith("float") and getattr(values, "ndim", 0) == 1:
-        values = np.asarray(move_to(values, xp=np, device="cpu"))
-        for test, word in ((np.isnan, "NaN"), (np.isinf, "infinity")):
-            if count := int(test(values).sum()):
+    values = _to_numpy(y)
+    if values.ndim == 1 and values.dtype.kind in "fO":
+        for word, count in (("NaN or no label", _count_missing(values)), ("infinity", _count_infinite(values))):
+            if count:
                 raise ValueError(f"Input y contains {word} in {count} of {values.size} rows; drop those rows first")
     return y
+
+
+def _to_numpy(values: Any) -> np.ndarray:
+    """An array of any library, or anything like one, as numpy."""
+    _, is_array_api = get_namespace(values)
+    return np.asarray(move_to(values, xp=np, device="cpu") if is_array_api else values)
+
+
+def _count_missing(values: np.ndarray) -> int:
+    if values.dtype.kind == "f":
+        return int(np.isnan(values).sum())
+    return sum(value is None or bool(value != value) for value in values.tolist())
+
+
+def _count_infinite(values: np.ndarray) -> int:
+    return int(np.isinf(values).sum()) if values.dtype.kind == "f" else 0
+
+
+def _check_frame(X: Any) -> None:
+    """Refuse data frames without columns, or with dates, which some libraries would turn into numbers silently."""
+    if not nw.dependencies.is_into_dataframe(X):
+        return
+    schema = nw.from_native(X, eager_only=True).schema
+    if not schema:
+        raise ValueError("Found a table with 0 feature(s) (no columns): there is nothing to rank")
+    if dates := [f"'{name}'" for name, dtype in schema.items() if dtype.is_temporal()]:
+        raise ValueError(f"{_enumerate_columns(dates)} not numeric but dates; encode or drop them first")
 
 
 def _non_numeric_columns(X: Any) -> list[str]:
@@ -136,7 +172,7 @@ def _holding(counts: dict[str, int], kind: str) -> str:
     return f"columns {named}{more} hold {kind} values"
 
 
-def _check_not_all_constant(X: Any) -> None:
+def check_not_all_constant(X: Any) -> None:
     """Refuse a table in which no column varies; usually settled by the first one."""
     if sparse.issparse(X):
         lowest, highest = X.min(axis=0).toarray(), X.max(axis=0).toarray()

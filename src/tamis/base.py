@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
@@ -24,7 +25,7 @@ from sklearn.utils._array_api import (
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import check_table, check_weights, column_name
+from tamis._validation import check_not_all_constant, check_table, check_weights, column_name, drop_weightless
 
 __all__ = [
     "Ranker",
@@ -33,6 +34,7 @@ __all__ = [
     "Step",
     "StopDecision",
     "StoppingRule",
+    "finish",
     "fresh",
     "rule_class",
     "rule_names",
@@ -233,6 +235,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         return self._fit(X, y, None)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Ranker:
+        self._forget()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
         accept_sparse = "sparse" in self.accepts
@@ -240,7 +243,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             X, y = check_table(self, X, y, accept_sparse=accept_sparse)
         else:  # the method looks at X alone, but a rule such as cross-validation may want y
             X, _ = check_table(self, X, accept_sparse=accept_sparse)
-        sample_weight = check_weights(sample_weight, X)
+        X, y, sample_weight = drop_weightless(X, y, check_weights(sample_weight, X))
+        check_not_all_constant(X)
         rule = self._stopping_rule()
         rule.check(self, self._n_candidates(X))
         ranking, decision = self._select(X, y, sample_weight, rule)
@@ -248,24 +252,25 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         context.call_on_fit_task_end(estimator=self)
         return self
 
+    def _forget(self) -> None:
+        """Drop what an earlier fit found."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+
     def _select(
         self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, rule: StoppingRule
     ) -> tuple[Ranking, StopDecision]:
         """Rank, then stop."""
-        ranking = self._run(X, y, check_random_state(getattr(self, "random_state", None)), sample_weight, rule)
-        seeds = (getattr(rule, "random_state", None), getattr(self, "random_state", None), 0)
-        rng = check_random_state(next(seed for seed in seeds if seed is not None))
-        return ranking, rule.decide(self, ranking, X, y, rng, sample_weight)
+        ranking = self._rank(X, y, self._rng(), **weight_argument(sample_weight))
+        return ranking, rule.decide(self, ranking, X, y, self._rule_rng(rule), sample_weight)
 
-    def _run(
-        self,
-        X: Any,
-        y: np.ndarray | None,
-        rng: np.random.RandomState,
-        sample_weight: np.ndarray | None,
-        rule: StoppingRule,
-    ) -> Ranking:
-        return self._rank(X, y, rng, **weight_argument(sample_weight))
+    def _rng(self) -> np.random.RandomState:
+        return check_random_state(getattr(self, "random_state", None))
+
+    def _rule_rng(self, rule: StoppingRule) -> np.random.RandomState:
+        """The rule's own seed, else the ranker's, else 0: a selection can be repeated by default."""
+        seeds = (getattr(rule, "random_state", None), getattr(self, "random_state", None), 0)
+        return check_random_state(next(seed for seed in seeds if seed is not None))
 
     def _n_candidates(self, X: Any) -> int:
         return X.shape[1]
@@ -301,6 +306,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         if isinstance(stop, str):
             name, parameters = self.natural_stop if stop == "auto" else (stop, {})
             return rule_class(name)(**parameters)
+        if isinstance(stop, type):
+            raise ValueError(f"stop={stop.__name__} is a class; give an instance: stop={stop.__name__}()")
         if isinstance(stop, Real):
             return rule_class("top-k")(n_features=stop)
         return stop
@@ -387,37 +394,60 @@ class SequentialRanker(Ranker):
         """How we know that the path is right."""
         return {"converged": True, "n_iter": len(path)}
 
+    def _retrace(
+        self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, order: np.ndarray
+    ) -> tuple[Step, ...]:
+        """The path along another order than the method's own, where that makes sense."""
+        return ()
+
     def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        return self._collect(X, self._steps(X, y, rng, None), None, lambda path: False)
+        return self._ranking(X, list(self._steps(X, y, rng, None)))
 
-    def _run(
-        self,
-        X: Any,
-        y: np.ndarray | None,
-        rng: np.random.RandomState,
-        sample_weight: np.ndarray | None,
-        rule: StoppingRule,
-    ) -> Ranking:
+    def _select(
+        self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, rule: StoppingRule
+    ) -> tuple[Ranking, StopDecision]:
+        """Rank until the rule has seen enough, and further while it keeps all that was ranked."""
         limit = rule.most(self._n_candidates(X))
-        steps = self._steps(X, y, rng, limit, **weight_argument(sample_weight))
-        return self._collect(X, steps, limit, rule.enough)
-
-    def _collect(
-        self,
-        X: Any,
-        steps: Iterable[Step],
-        limit: int | None,
-        enough: Callable[[Sequence[Step]], bool],
-    ) -> Ranking:
+        steps = self._steps(X, y, self._rng(), limit, **weight_argument(sample_weight))
+        watched = track(self, steps, task_name="rank", total=limit)
         path: list[Step] = []
-        for step in track(self, steps, task_name="rank", total=limit):
-            path.append(step)
-            if len(path) == limit or enough(path):
+        enough = rule.enough
+        while True:
+            exhausted = _extend(path, watched, limit, enough)
+            ranking = self._ranking(X, path)
+            decision = rule.decide(self, ranking, X, y, self._rule_rng(rule), sample_weight)
+            if exhausted or decision.n_features < len(path):
                 break
+            enough = partial(_is_twice, len(path))
+        watched.close()
+        if decision.ranking is not None:
+            order = decision.ranking.order[: decision.n_features]
+            path_along = self._retrace(X, y, sample_weight, order)
+            decision = replace(decision, ranking=replace(decision.ranking, path=path_along))
+        return ranking, decision
+
+    def _ranking(self, X: Any, path: Sequence[Step]) -> Ranking:
         scores = np.full(self._n_candidates(X), np.nan)
         order = np.array([step.feature for step in path], dtype=np.int64)
         scores[order] = [step.criterion for step in path]
         return Ranking(order, scores, tuple(path), self._certificate(path))
+
+
+def _extend(
+    path: list[Step], steps: Iterator[Step], limit: int | None, enough: Callable[[Sequence[Step]], bool]
+) -> bool:
+    """Add steps until there are enough; True if there are no more to come."""
+    for step in steps:
+        path.append(step)
+        if len(path) == limit:
+            return True
+        if enough(path):
+            return False
+    return True
+
+
+def _is_twice(n_steps: int, path: Sequence[Step]) -> bool:
+    return len(path) >= 2 * n_steps
 
 
 def weight_argument(sample_weight: np.ndarray | None) -> dict[str, np.ndarray]:
@@ -435,7 +465,13 @@ def fresh(ranker: R, **parameters: Any) -> R:
     return copy
 
 
-def track(ranker: Ranker, items: Iterable[T], *, task_name: str, total: int | None = None) -> Iterator[T]:
+def finish(results: Iterable[Any]) -> None:
+    """Let parallel work that nobody waits for come to its end, so that none is torn down half-way."""
+    for _ in results:
+        pass
+
+
+def track(ranker: Ranker, items: Iterable[T], *, task_name: str, total: int | None = None) -> Generator[T, None, None]:
     """Report progress over ``items`` to the callbacks of a ranker that is being fitted; a callback may end the loop."""
     root = getattr(ranker, "_callback_fit_ctx", None)
     if root is None or not getattr(ranker, "_skl_callbacks", None):
@@ -447,8 +483,11 @@ def track(ranker: Ranker, items: Iterable[T], *, task_name: str, total: int | No
         for item in items:
             leaf = task.subcontext(task_name=f"{task_name} step")
             leaf.call_on_fit_task_begin(estimator=ranker)
-            yield item
-            if leaf.call_on_fit_task_end(estimator=ranker):
+            try:
+                yield item
+            finally:
+                asked_to_stop = leaf.call_on_fit_task_end(estimator=ranker)
+            if asked_to_stop:
                 break
     finally:
         task.call_on_fit_task_end(estimator=ranker)

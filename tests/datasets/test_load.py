@@ -10,7 +10,11 @@ from tamis.datasets import data_folder, load, names
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     rng = np.random.RandomState(0)
-    dense = {"X": rng.randint(256, size=(6, 4), dtype=np.uint8), "y": np.arange(6) % 2, "feature_names": np.array(list("abcd"))}
+    dense = {
+        "X": rng.randint(256, size=(6, 4), dtype=np.uint8),
+        "y": np.arange(6) % 2,
+        "feature_names": np.array(list("abcd")),
+    }
     np.savez(tmp_path / "dense.npz", **dense)
     parts = {}
     for prefix, n in (("", 7), ("valid_", 3), ("test_", 2)):

@@ -2,6 +2,7 @@
 
 import tracemalloc
 
+import array_api_strict
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -17,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tamis import GramSchmidt
 from tamis.datasets import make_linear
-from tamis.stop import LeaveOneOut, MonteCarloProbe, Probe
+from tamis.stop import FisherTest, LeaveOneOut, MonteCarloProbe, Probe
 from tests.oracles import least_squares
 from tests.oracles.gram_schmidt import brute_force, deflation
 
@@ -231,6 +232,25 @@ def test_a_dense_table_is_not_copied(order):
     assert memory < 0.25 * X.nbytes
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_long_path_on_a_wide_table_does_not_end_up_copying_it(dtype):
+    rng = np.random.RandomState(0)
+    X, y = rng.standard_normal((200, 40_000)).astype(dtype), rng.standard_normal(200)
+    found, memory = peak(lambda: GramSchmidt(stop=150).fit(X, y))
+    assert found.order_.size == 150
+    assert memory < 0.75 * (X.size * 8)
+
+
+def test_a_float32_path_ends_when_the_target_is_explained_to_single_precision():
+    rng = np.random.RandomState(0)
+    X, y = rng.standard_normal((80, 3000)).astype(np.float32), rng.standard_normal(80)
+    found = GramSchmidt(stop=None).fit(X, y)
+    assert 1 - found.path_[-2].info["r2"] > 1e-14
+    double = GramSchmidt(stop=None).fit(X.astype(float), y)
+    told_apart = sum(step.info["r2"] < 1 - 1e-6 for step in double.path_)
+    np.testing.assert_array_equal(found.order_[:told_apart], double.order_[:told_apart])
+
+
 @pytest.mark.parametrize("kind", TARGETS)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_torch_tensors_give_the_same_order_and_torch_attributes(kind, dtype):
@@ -247,6 +267,51 @@ def test_torch_tensors_give_the_same_order_and_torch_attributes(kind, dtype):
         assert isinstance(attribute, torch.Tensor)
     assert found.scores_.dtype == kept.dtype == dtype
     np.testing.assert_allclose(kept.numpy(), X[:, expected.support_], rtol=1e-6)
+
+
+@pytest.mark.parametrize("container", [torch.asarray, array_api_strict.asarray], ids=["torch", "strict"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"stop": 3},
+        {"stop": Probe(0.3, null="permutation", n_draws=19)},
+        {"stop": LeaveOneOut()},
+        {"stop": FisherTest(0.2)},
+        {"stop": MonteCarloProbe(0.5, n_draws=4)},
+        {"stop": 2, "multiclass": "ovr"},
+        {"stop": 2, "multiclass": "ovo"},
+        {"stop": 3, "fit_intercept": False, "orthogonalization": "modified"},
+    ],
+    ids=str,
+)
+def test_every_rule_and_scheme_works_on_arrays_of_other_libraries(container, weighted, parameters):
+    X, y = data("three classes")
+    weight = 1.0 + np.arange(N) % 2 if weighted else None
+    expected = GramSchmidt(**parameters).fit(X, y, sample_weight=weight)
+    with sklearn.config_context(array_api_dispatch=True):
+        found = GramSchmidt(**parameters).fit(container(X), container(y), sample_weight=weight)
+        np.testing.assert_array_equal(np.asarray(found.order_), expected.order_)
+        np.testing.assert_array_equal(found.get_support(), expected.support_)
+        np.testing.assert_allclose(np.asarray(found.scores_), expected.scores_, rtol=1e-8)
+    assert found.stop_.reason == expected.stop_.reason
+
+
+@pytest.mark.parametrize(
+    "container",
+    [np.ascontiguousarray, np.asfortranarray, np.float32, sparse.csr_array, torch.asarray, array_api_strict.asarray],
+    ids=["C order", "F order", "float32", "csr", "torch", "strict"],
+)
+@pytest.mark.parametrize("kind", ["regression", "three classes"])
+def test_the_blocks_used_beyond_eight_thousand_candidates_change_nothing(container, kind):
+    causes, y = data(kind)
+    rng = np.random.RandomState(0)
+    X = causes @ rng.standard_normal((D, 9000)) + 3 * rng.standard_normal((N, 9000))
+    order, shares, _ = deflation(X, encoded(y), n_steps=10)
+    with sklearn.config_context(array_api_dispatch=True):
+        found = GramSchmidt(stop=10).fit(container(X), y)
+    assert np.asarray(found.order_).tolist() == order
+    np.testing.assert_allclose(np.asarray(found.scores_)[order], shares, rtol=1e-4)
 
 
 def test_redundant_lists_the_copies_of_a_kept_feature_and_nothing_else():
@@ -378,7 +443,7 @@ def test_the_model_is_on_the_selected_features_when_the_rule_reorders_them():
         y = causes.sum(axis=1) + 0.5 * rng.standard_normal(30)
         found = GramSchmidt(stop=MonteCarloProbe(0.5, n_draws=9)).fit(X, y)
         kept = found.get_support(indices=True)
-        path = [step.feature for step in found.path_][: kept.size]
+        path = GramSchmidt(stop=None).fit(X, y).order_[: kept.size]
         if sorted(path) != kept.tolist():
             break
     else:

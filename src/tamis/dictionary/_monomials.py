@@ -95,12 +95,16 @@ class Monomials(BaseEstimator):
             raise ValueError(f"degree={self.degree} of {n_features} variables is {total:.2g} candidates; lower it")
         return total
 
-    def fit(self, X: np.ndarray, y: Any = None) -> Monomials:
-        """Learn the means and scales of the variables."""
+    def fit(self, X: np.ndarray, y: Any = None, *, sample_weight: np.ndarray | None = None) -> Monomials:
+        """Learn the means and scales of the variables; constant ones become exactly zero."""
         self.n_features_in_ = X.shape[1]
-        self.mean_ = X.mean(axis=0, dtype=float) if self.standardize else np.zeros(X.shape[1])
-        scale = X.std(axis=0, dtype=float) if self.standardize else np.ones(X.shape[1])
-        self.scale_ = np.where(scale > 0, scale, 1.0)
+        self.mean_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        if self.standardize:
+            varies = np.any(X[0] != X, axis=0)
+            mean = np.average(X, axis=0, weights=sample_weight)
+            scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=sample_weight))
+            self.mean_ = np.where(varies, mean, X[0]).astype(float)
+            self.scale_ = np.where(varies, scale, 1.0).astype(float)
         return self
 
     def candidates(

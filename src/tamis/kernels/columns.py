@@ -20,6 +20,7 @@ from scipy import sparse
 from sklearn.utils._array_api import (
     _is_numpy_namespace,
     _max_precision_float_dtype,
+    get_namespace,
     get_namespace_and_device,
     move_to,
 )
@@ -30,7 +31,6 @@ Array = Any  # an array of any Array-API namespace
 _ILL_CENTERED = {"float64": 1e-6, "float32": 1e-4}
 # Spread that rounding alone explains, relative to the size of the column.
 _CONSTANT = 1e-13
-_TILE_ELEMENTS = 2**18
 
 
 class Columns(ABC):
@@ -101,10 +101,11 @@ def rounding_of(X: Array) -> float:
     return 1e-6 if str(X.dtype).endswith("float32") else 1e-12
 
 
-def _tiles(n_rows: int, n_columns: int, elements: int) -> Iterator[tuple[slice, slice]]:
-    """Cut a table into tiles of about ``elements`` entries."""
-    width = min(n_columns, 4096)
-    height = max(1, elements // width)
+def tiles(X: Array) -> Iterator[tuple[slice, slice]]:
+    """Cut a dense table into tiles that fit a cache (or, on an accelerator, its memory) in double precision."""
+    (n_rows, n_columns), (xp, _) = X.shape, get_namespace(X)
+    width = min(n_columns, 8192)
+    height = max(1, (2**18 if _is_numpy_namespace(xp) else 2**26) // width)
     for left in range(0, n_columns, width):
         for top in range(0, n_rows, height):
             yield slice(top, min(top + height, n_rows)), slice(left, min(left + width, n_columns))
@@ -190,15 +191,17 @@ class DenseColumns(_TableColumns):
         weight = self.sqrt_weight**2
         total = xp.zeros(self.n_candidates, dtype=self.accumulator, device=self.device)
         size = xp.zeros(self.n_candidates, dtype=self.accumulator, device=self.device)
-        elements = _TILE_ELEMENTS if _is_numpy_namespace(xp) else 2**26
-        for rows, cols in _tiles(self.n_samples, self.n_candidates, elements):
+        for rows, cols in tiles(self.X):
             tile = xp.astype(self.X[rows, cols], self.accumulator, copy=False)
             total[cols] += weight[rows] @ tile
             size[cols] += weight[rows] @ (tile * tile)
         return total, size
 
     def _raw(self, indices: np.ndarray) -> Array:
-        return self.xp.astype(self.xp.take(self.X, self._index(indices), axis=1), self.accumulator, copy=False)
+        # numpy's take would copy a Fortran-ordered table whole; the standard has no other way
+        is_numpy = _is_numpy_namespace(self.xp)
+        raw = self.X[:, indices] if is_numpy else self.xp.take(self.X, self._index(indices), axis=1)
+        return self.xp.astype(raw, self.accumulator, copy=False)
 
     def _table_dot(self, V: Array) -> Array:
         # float32 X times a float64 V would upcast the whole table: cast the small factor instead. (V' X)' and not

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
+from sklearn.utils._array_api import move_to
 
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, fresh, track, weight_argument
 from tamis.kernels.targets import encode_classes, infer_task, subproblems
@@ -43,10 +44,11 @@ class SubproblemMixin(Ranker):
 
 def merge(rankers: list[Any], scheme: str) -> tuple[Ranking, StopDecision]:
     """Union of selections: kept features first, by their best rank over the sub-problems."""
-    rank = np.min([ranker.ranking_ for ranker in rankers], axis=0)
-    ranked = np.any([ranker.ranking_ <= len(ranker.order_) for ranker in rankers], axis=0)
+    each_rank = [move_to(ranker.ranking_, xp=np, device="cpu") for ranker in rankers]
+    rank = np.min(each_rank, axis=0)
+    ranked = np.any([r <= ranker.order_.shape[0] for r, ranker in zip(each_rank, rankers, strict=True)], axis=0)
     kept = np.any([ranker.get_support() for ranker in rankers], axis=0)
-    scores = np.fmax.reduce([np.asarray(ranker.scores_) for ranker in rankers])
+    scores = np.fmax.reduce([move_to(ranker.scores_, xp=np, device="cpu") for ranker in rankers])
     order = np.lexsort((np.arange(rank.size), -np.nan_to_num(scores), rank, ~kept))
     certificate = {"converged": all(ranker.certificate_["converged"] for ranker in rankers)}
     sizes = [ranker.stop_.n_features for ranker in rankers]

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
-from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, fresh, track, weight_argument
+from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, finish, fresh, track, weight_argument
 from tamis.kernels.targets import infer_task
 
 
@@ -101,6 +101,8 @@ class CrossValidation(StoppingRule, name="cross-validation"):
         """Cut at the number with the best held-out score."""
         if y is None:
             raise ValueError("CrossValidation needs a target y to predict; pass it to fit")
+        if ranking.order.size == 0:
+            return StopDecision(0, "no feature could be ranked")
         y = np.asarray(y)
         estimator = _default_estimator(y) if self.estimator is None else self.estimator
         sizes = self._sizes(ranking.order.size)
@@ -111,7 +113,10 @@ class CrossValidation(StoppingRule, name="cross-validation"):
                 for train, test in folds
             )
             scores = np.array(list(track(ranker, results, task_name="fold", total=len(folds))))
-        mean, error = scores.mean(axis=0), scores.std(axis=0, ddof=1) / np.sqrt(len(scores))
+            finish(results)
+        mean = scores.mean(axis=0)
+        # one fold alone tells nothing of the spread
+        error = scores.std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else np.zeros(sizes.size)
         best = int(np.argmax(mean))
         threshold = mean[best] if self.rule == "best" else mean[best] - error[best]
         chosen = int(np.flatnonzero(mean >= threshold)[0])

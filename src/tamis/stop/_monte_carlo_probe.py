@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval
 
-from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, fresh, track, weight_argument
+from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, finish, fresh, track, weight_argument
 from tamis.kernels.probe_law import check_draws
 from tamis.kernels.step_down import FalseDiscoveryRate, FamilyRisk
 
@@ -102,6 +102,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     def check(self, ranker: Ranker, n_candidates: int) -> None:
         """Refuse rankers to which a permuted copy looks like the original, and too few draws."""
         super().check(ranker, n_candidates)
+        if getattr(ranker, "dictionary", None) is not None:
+            raise ValueError("MonteCarloProbe permutes the columns of X and cannot see a dictionary's; use Probe")
         if not ranker.supervised:
             raise ValueError(
                 f"MonteCarloProbe compares features with permuted copies, which {type(ranker).__name__}, being "
@@ -120,8 +122,6 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         sample_weight: np.ndarray | None = None,
     ) -> StopDecision:
         """Cut where the features stop standing out from their permuted copies."""
-        if ranking.scores.size != X.shape[1]:
-            raise ValueError("MonteCarloProbe permutes the columns of X and cannot see a dictionary's; use Probe")
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_draws)
         judge: FamilyRisk | FalseDiscoveryRate
         judge = FalseDiscoveryRate(self.fdr) if self.fdr is not None else FamilyRisk(self.risk)
@@ -168,10 +168,15 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         kept: np.ndarray,
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for start in range(0, len(seeds), _BATCH):
-            yield from parallel(
+            draws = parallel(
                 delayed(_one_draw)(ranker, X, y, sample_weight, int(seed), kept)
                 for seed in seeds[start : start + _BATCH]
             )
+            try:
+                for draw in draws:  # noqa: UP028 (`yield from` would close the draws before they are finished)
+                    yield draw
+            finally:
+                finish(draws)
 
     def _one_by_one(
         self,
@@ -205,7 +210,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     ) -> StopDecision:
         level = self.risk if self.fdr is None else self.fdr
         order = np.argsort(-scores, kind="stable")
-        order = order[np.isfinite(scores[order])]
+        order = order[scores[order] > -np.inf]
         curve = np.maximum.accumulate(p_values[order])
         refused = np.flatnonzero(curve > level)
         kept = int(refused[0]) if refused.size else order.size

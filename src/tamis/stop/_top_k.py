@@ -58,7 +58,7 @@ class TopK(StoppingRule, name="top-k"):
             return n_candidates
         if isinstance(self.n_features, Integral):
             return int(self.n_features)
-        return max(1, int(self.n_features * n_candidates))
+        return max(1, int(self.n_features * n_candidates + 1e-9))  # 0.29 * 100 is 28.999999999999996
 
     def decide(
         self,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from tamis.base import Ranker, SequentialRanker, Step
 from tamis.kernels.columns import Columns, as_columns
-from tamis.kernels.orthogonal_search import Direction
+from tamis.kernels.orthogonal_search import Direction, OrthogonalSearch
 from tamis.kernels.targets import encode_target
 from tamis.rank._subproblems import SubproblemMixin
 from tamis.rank.greedy._model import LeastSquaresModel, model_from_path
@@ -99,23 +100,32 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
     ) -> Iterator[Step]:
         target = encode_target(np.asarray(y), self.task)
         if self.dictionary is not None:
-            self.dictionary_ = clone(self.dictionary).fit(_dense(X, self.dictionary))
+            self.dictionary_ = clone(self.dictionary).fit(_dense(X, self.dictionary), sample_weight=sample_weight)
         columns = self._candidates(X, sample_weight)
-        limits = [most for most in (limit, self.max_features) if most is not None]
-        limit = min(limits, default=None)
         self._remember(columns, target.values, target.classes, sample_weight)
+        limit = min((most for most in (limit, self.max_features) if most is not None), default=None)
+        steps = self._described(columns, target.values, self._directions(X, columns, target.values, limit))
+        return steps if limit is None else islice(steps, limit)
+
+    def _retrace(
+        self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, order: np.ndarray
+    ) -> tuple[Step, ...]:
+        columns, values = self._candidates(X, sample_weight), self._targets(np.asarray(y))
+        search = OrthogonalSearch(columns, values, tol=self.tol)
+        return tuple(self._described(columns, values, search.follow(order.tolist())))
+
+    def _described(self, columns: Columns, values: np.ndarray, directions: Iterable[Direction]) -> Iterator[Step]:
+        """Directions as steps, with the error of the least-squares model that they build."""
         xp = columns.xp
-        left = columns.center_rows(columns.as_array(target.values))
+        left = columns.center_rows(columns.as_array(values))
         leverage = columns.sqrt_weight**2 / columns.total if self.fit_intercept else 0 * columns.sqrt_weight
         size = float(xp.sum(left**2))
-        for n, step in enumerate(self._directions(X, columns, target.values, limit), start=1):
-            projection = columns.as_array(step.projection)
-            left = left - step.q[:, None] * projection[None, :]
+        for n, step in enumerate(directions, start=1):
+            left = left - step.q[:, None] * columns.as_array(step.projection)[None, :]
             leverage = leverage + step.q**2
             unseen = 1 - leverage
             error2 = xp.sum(left**2, axis=1)
             press = float(xp.sum(error2 / xp.where(unseen > 1e-10, unseen, xp.ones_like(unseen)) ** 2))
-            saturated = bool(xp.any((unseen <= 1e-10) & (columns.sqrt_weight > 0)))
             yield Step(
                 step.feature,
                 step.cos2,
@@ -125,7 +135,7 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
                     "n_candidates": step.n_candidates,
                     "n_targets": step.n_targets,
                     "r2": 1.0 - float(xp.sum(error2)) / size,
-                    "press": np.inf if saturated else press / columns.total,
+                    "press": np.inf if bool(xp.any(unseen <= 1e-10)) else press / columns.total,
                     "redundant": step.redundant,
                     "orthogonality": step.drift,
                     "loading": step.loading,
@@ -133,8 +143,6 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
                     "mean": float(columns.means(np.array([step.feature]))[0]),
                 },
             )
-            if n == limit:
-                return
 
     def _remember(
         self, columns: Columns, values: np.ndarray, classes: np.ndarray | None, weight: np.ndarray | None
@@ -155,6 +163,8 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
     def model_at(self, n_features: int) -> LeastSquaresModel:
         """Least-squares model on the first ``n_features`` of the path, without refitting."""
         check_is_fitted(self)
+        if hasattr(self, "subproblems_"):
+            raise ValueError("several problems have no single model; subproblems_ holds a fitted ranker for each")
         if not 0 <= n_features <= len(self.path_):
             raise ValueError(f"n_features={n_features}, but the path holds {len(self.path_)} steps")
         classes = getattr(self, "classes_", None)
@@ -187,6 +197,21 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return self._features(X, self.get_support(indices=True))
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Put the selected columns back in their places, with zeros where others were.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_selected)
+
+        Returns
+        -------
+        table of shape (n_samples, n_features)
+        """
+        if self.dictionary is not None:
+            raise ValueError("features computed by a dictionary cannot be turned back into the variables")
+        return super().inverse_transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the selected features; a dictionary's are made from the names of its variables."""

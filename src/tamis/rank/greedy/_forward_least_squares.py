@@ -111,9 +111,28 @@ def _lars_order(columns: Columns, search: OrthogonalSearch, limit: int | None) -
     size = move_to(columns.norm2, xp=np, device="cpu")
     varying = np.flatnonzero(size > 0)
     Z, Y = move_to(columns.columns(varying), search.Y, xp=np, device="cpu")
-    steps = min(Z.shape) if limit is None else limit
-    with warnings.catch_warnings():
-        # columns that depend on the active ones are dropped, as they are by `follow`
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        _, active, _ = lars_path(Z / np.sqrt(size[varying]), Y[:, 0], max_iter=steps, method="lar")
-    return varying[active].tolist()
+    Z = Z / np.sqrt(size[varying])
+    distinct = _first_of_each(Z)
+    Z, varying = Z[:, distinct], varying[distinct]
+    n_steps = min(Z.shape) if limit is None else limit
+    while True:
+        max_iter = 2 * n_steps + 8  # features that depend on the active ones are tried, too, and dropped
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            alphas, active, _ = lars_path(Z, Y[:, 0], max_iter=max_iter, method="lar")
+        if len(active) >= n_steps or len(alphas) <= max_iter:
+            return varying[active[:n_steps]].tolist()
+        n_steps *= 2
+
+
+def _first_of_each(Z: np.ndarray) -> np.ndarray:
+    """Indices of the unit columns that repeat no earlier one, up to sign: equal ones would tie all along the path."""
+    # equal columns have equal products with a random vector, so that only neighbors in their order are compared
+    product = np.abs(np.random.RandomState(0).standard_normal(len(Z)) @ Z)
+    order = np.lexsort((np.arange(product.size), product.round(10)))
+    first, repeats = order[0], np.zeros(product.size, dtype=bool)
+    for j in order[1:]:
+        alike = abs(product[j] - product[first]) < 1e-9 and abs(abs(Z[:, j] @ Z[:, first]) - 1) < 1e-12
+        repeats[max(j, first) if alike else j] = alike
+        first = min(j, first) if alike else j
+    return np.flatnonzero(~repeats)

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._array_api import get_namespace_and_device, move_to
+from sklearn.utils._array_api import _max_precision_float_dtype, get_namespace_and_device, move_to
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tamis.base import Ranker, Ranking
-from tamis.kernels.columns import rounding_of
+from tamis.kernels.columns import rounding_of, tiles
 from tamis.kernels.targets import encode_classes
 
 
@@ -103,13 +103,17 @@ def class_moments(X: Any, codes: np.ndarray, counts: np.ndarray) -> tuple[np.nda
         stored = np.bincount(flat, minlength=means.size).reshape(means.shape)
         return means, within + (counts[:, None] - stored) * means**2
     xp, _, device = get_namespace_and_device(X)
-    member = xp.astype(move_to(indicator, xp=xp, device=device), X.dtype)
-    size = xp.astype(move_to(counts, xp=xp, device=device), X.dtype)
-    means = (member @ X) / size[:, None]
-    deviation = X - xp.take(means, move_to(codes.astype(np.int64), xp=xp, device=device), axis=0)
-    within = member @ (deviation * deviation)
-    means, within = move_to(means, within, xp=np, device="cpu")
-    return means.astype(float), within.astype(float)
+    accumulator = _max_precision_float_dtype(xp, device)
+    member, size, place = move_to(indicator, counts, codes.astype(np.int64), xp=xp, device=device)
+    member, size = xp.astype(member, accumulator), xp.astype(size, accumulator)
+    means = xp.zeros((counts.size, X.shape[1]), dtype=accumulator, device=device)
+    within = xp.zeros_like(means)
+    for rows, cols in tiles(X):
+        means[:, cols] += (member[:, rows] @ xp.astype(X[rows, cols], accumulator)) / size[:, None]
+    for rows, cols in tiles(X):
+        deviation = xp.astype(X[rows, cols], accumulator) - xp.take(means[:, cols], place[rows], axis=0)
+        within[:, cols] += member[:, rows] @ (deviation * deviation)
+    return move_to(means, within, xp=np, device="cpu")
 
 
 def _ratio(between: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
