@@ -30,7 +30,7 @@ from sklearn.utils._array_api import move_to
 
 from tamis.kernels.columns import Array, Columns
 
-_EXPLAINED = 1e-20  # squared share of Y below which rounding is all that is left of it
+_EXPLAINED = {"float64": 1e-20, "float32": 1e-12}  # squared share of Y below which rounding is all that is left of it
 _DEPENDENT = 1e-24  # the same for one target against the others: class indicators sum to a constant
 # Relative rounding of a criterion: candidates closer than this are tied. It grows as a candidate is used up.
 _TIE = {"float64": 1e-11, "float32": 1e-6}
@@ -139,7 +139,7 @@ class OrthogonalSearch:
         self.tol = _REDUNDANT[precision] if tol is None else tol
         self.Y = columns.center_rows(columns.as_array(Y))
         self._target_size = max(float(self.xp.sum(self.Y**2)) ** 0.5, np.finfo(float).tiny)
-        self._explained = _EXPLAINED * self._target_size**2
+        self._explained = _EXPLAINED[precision] * self._target_size**2
         self.limit = limit
         self._behind: list[tuple[_Choice, Array]] = []
         self.basis: list[Array] = []
@@ -173,6 +173,7 @@ class OrthogonalSearch:
     def _blocked_steps(self) -> Iterator[Direction]:
         """Exact, with about one pass over the table per block of steps."""
         size, done = 12, 0
+        most_inside = self.columns.n_candidates // 4  # more would cost as much as the pass that they save
         while True:
             left = size if self.limit is None else min(size, max(self.limit - done, 1))
             most = max(1, min(left, _BLOCK_ELEMENTS // self.columns.n_candidates))
@@ -182,7 +183,7 @@ class OrthogonalSearch:
                 return
             if kept < tried:
                 size = max(4, kept)
-                self.working_set = min(self.working_set * 3 // 2, self.columns.n_candidates)
+                self.working_set = max(self.working_set, min(self.working_set * 3 // 2, most_inside))
             else:
                 size = min(24, 2 * size)
 

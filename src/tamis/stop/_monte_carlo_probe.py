@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -146,8 +147,10 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         """Scores of the features and of their copies, one row per draw, until the answer is settled."""
         real: list[np.ndarray] = []
         shadow: list[np.ndarray] = []
-        with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
-            batches = self._batches(parallel, ranker, X, y, sample_weight, seeds, kept)
+        with (
+            Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel,
+            closing(self._batches(parallel, ranker, X, y, sample_weight, seeds, kept)) as batches,
+        ):
             for of_features, of_copies in track(ranker, batches, task_name="probe", total=len(seeds)):
                 real.append(of_features)
                 shadow.append(of_copies)
@@ -166,7 +169,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         sample_weight: np.ndarray | None,
         seeds: np.ndarray,
         kept: np.ndarray,
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    ) -> Generator[tuple[np.ndarray, np.ndarray], None, None]:
         for start in range(0, len(seeds), _BATCH):
             draws = parallel(
                 delayed(_one_draw)(ranker, X, y, sample_weight, int(seed), kept)
