@@ -359,7 +359,7 @@ def test_a_bad_parameter_of_a_rule_is_named_with_the_rule(X, rule, name):
         (GramSchmidt(tol=0.0), "tol"),
         (GramSchmidt(tol=1.5), "tol"),
         (GramSchmidt(dictionary="monomials"), "dictionary"),
-        (ForwardLeastSquares(path="lasso"), "path"),
+        (ForwardLeastSquares(algorithm="lasso"), "algorithm"),
         (CorrelationScore(center=2), "center"),
         (FisherScore(form="biased"), "form"),
         (FisherScore(threshold=-1), "threshold"),

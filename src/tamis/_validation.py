@@ -65,9 +65,14 @@ def drop_weightless(
     return _safe_indexing(X, rows), None if y is None else np.asarray(y)[rows], sample_weight[rows]
 
 
+def known_names(estimator: BaseEstimator) -> Any:
+    """Names of the columns: the table's own, or those given by ``name_features``; None if there are none."""
+    return getattr(estimator, "feature_names_in_", getattr(estimator, "_feature_names", None))
+
+
 def column_name(estimator: BaseEstimator, j: int) -> str:
-    """What people call column ``j`` of the table: its own name, one given by ``name_features``, or its place."""
-    names = getattr(estimator, "feature_names_in_", getattr(estimator, "_feature_names", None))
+    """What people call column ``j`` of the table: its name, or its place."""
+    names = known_names(estimator)
     return f"x{j}" if names is None else str(names[j])
 
 

@@ -83,7 +83,7 @@ def test_sparse_and_torch_tables_give_the_same_order():
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_models_along_either_path_are_least_squares_models(path, fit_intercept):
     X, y = data(2)
-    found = ForwardLeastSquares(stop=7, path=path, fit_intercept=fit_intercept).fit(X, y)
+    found = ForwardLeastSquares(stop=7, algorithm=path, fit_intercept=fit_intercept).fit(X, y)
     for k in range(8):
         model = found.model_at(k)
         coef, intercept = least_squares.fit(X[:, model.features], y[:, None], None, fit_intercept)
@@ -98,7 +98,7 @@ def test_models_along_either_path_are_least_squares_models(path, fit_intercept):
 def test_the_lars_path_is_the_order_in_which_unit_columns_become_active(seed, stop):
     X, y = data(seed)
     _, active, _ = lars_path(unit(X), y - y.mean(), method="lar")
-    found = ForwardLeastSquares(path="lars", stop=stop).fit(X, y)
+    found = ForwardLeastSquares(algorithm="lars", stop=stop).fit(X, y)
     assert found.order_.tolist() == list(active)[: stop or D]
 
 
@@ -106,7 +106,7 @@ def test_the_lars_path_is_the_order_in_which_unit_columns_become_active(seed, st
 def test_the_lars_path_goes_on_past_constant_and_duplicated_columns_as_if_they_were_not_there(seed):
     X, y = data(seed)
     X[:, 4], X[:, 9] = 7.0, X[:, 2]
-    found = ForwardLeastSquares(path="lars", stop=12).fit(X, y)
+    found = ForwardLeastSquares(algorithm="lars", stop=12).fit(X, y)
     clean = np.delete(np.arange(D), [4, 9])
     _, active, _ = lars_path(unit(X[:, clean]), y - y.mean(), method="lar")
     assert found.order_.tolist() == clean[active[:12]].tolist()
@@ -115,6 +115,6 @@ def test_the_lars_path_goes_on_past_constant_and_duplicated_columns_as_if_they_w
 @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
 def test_the_lars_path_takes_many_classes_only_as_two_class_problems(scheme):
     X, y = data(n_classes=3)
-    with pytest.raises(ValueError, match=r"path='lars'.*multiclass='ovr'"):
-        ForwardLeastSquares(path="lars", stop=2).fit(X, y)
-    assert len(ForwardLeastSquares(path="lars", stop=2, multiclass=scheme).fit(X, y).subproblems_) == 3
+    with pytest.raises(ValueError, match=r"algorithm='lars'.*multiclass='ovr'"):
+        ForwardLeastSquares(algorithm="lars", stop=2).fit(X, y)
+    assert len(ForwardLeastSquares(algorithm="lars", stop=2, multiclass=scheme).fit(X, y).subproblems_) == 3

@@ -161,6 +161,16 @@ def test_the_reason_names_the_refused_feature_its_rivals_and_the_risk():
     assert found.stop_.threshold == 0.02
 
 
+def test_a_refusal_by_a_hair_does_not_read_as_a_tie():
+    rule = Probe(0.05, null="gaussian", n_beyond=0)
+    found = (GramSchmidt(stop=rule).fit(*noise(seed, q=20)).stop_ for seed in range(2000))
+    narrow = next(stop for stop in found if 0.05 < stop.curve[0] < 0.0545)
+    chance, asked = (
+        float(part.split()[0].strip("(")) for part in narrow.reason.split("probability ")[1].split(" only ")
+    )
+    assert chance < asked
+
+
 def test_all_features_may_pass_and_the_reason_says_so():
     X, y = make_linear(100, n_features=2, coef=[3, 3], random_state=0)
     found = GramSchmidt(stop=Probe(0.05)).fit(X, y)

@@ -37,6 +37,7 @@ _TIE = {"float64": 1e-11, "float32": 1e-6}
 _ROUNDING = {"float64": 1e-14, "float32": 1e-6}
 _WIDEST_TIE = 1e-3
 _REDUNDANT = {"float64": 1e-10, "float32": 1e-5}
+_INSIDE_ELEMENTS = 2**26  # entries of the columns that a block keeps up to date
 _BLOCK_ELEMENTS = 2**25  # entries of the product Z' [q_1 .. q_m]: 256 MB in double precision
 
 
@@ -132,7 +133,8 @@ class OrthogonalSearch:
         self.xp = columns.xp
         self.project_candidates = project_candidates
         self.orthogonalization = orthogonalization
-        self.working_set = working_set
+        self._blocked = columns.n_candidates > 2 * working_set
+        self.working_set = min(working_set, max(16, _INSIDE_ELEMENTS // columns.n_samples))
         precision = "float32" if getattr(columns, "X", Y).dtype == self.xp.float32 else "float64"
         self._tie = _TIE[precision]
         self._rounding = _ROUNDING[precision]
@@ -149,8 +151,7 @@ class OrthogonalSearch:
         self.front = _Front(columns.dot(self.Y), columns.norm2, columns.norm2, columns.norm2 > 0)
 
     def __iter__(self) -> Iterator[Direction]:
-        blocked = self.columns.n_candidates > 2 * self.working_set
-        yield from self._blocked_steps() if blocked else self._plain_steps()
+        yield from self._blocked_steps() if self._blocked else self._plain_steps()
 
     def cos2(self) -> np.ndarray:
         """The criterion of every candidate now; zero for those out of play."""
@@ -173,7 +174,8 @@ class OrthogonalSearch:
     def _blocked_steps(self) -> Iterator[Direction]:
         """Exact, with about one pass over the table per block of steps."""
         size, done = 12, 0
-        most_inside = self.columns.n_candidates // 4  # more would cost as much as the pass that they save
+        # more would cost as much as the pass that they save
+        most_inside = min(self.columns.n_candidates // 4, _INSIDE_ELEMENTS // self.columns.n_samples)
         while True:
             left = size if self.limit is None else min(size, max(self.limit - done, 1))
             most = max(1, min(left, _BLOCK_ELEMENTS // self.columns.n_candidates))

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils._array_api import move_to
 
+from tamis._validation import known_names
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, fresh, track, weight_argument
 from tamis.kernels.targets import encode_classes, infer_task, subproblems
 
@@ -37,6 +38,8 @@ class SubproblemMixin(Ranker):
             ranker = fresh(self, task="classification", multiclass="joint", stop=rule)
             weight = None if sample_weight is None else sample_weight[rows]
             labeled = (codes[rows] == against[0]).astype(int)
+            if (names := known_names(self)) is not None:
+                ranker.name_features(names)
             ranker.fit(_safe_indexing(X, rows), labeled, **weight_argument(weight))
             self.subproblems_[labels] = ranker
         return merge(list(self.subproblems_.values()), self.multiclass)

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule
 from tamis.kernels.probe_law import probe_survival
+from tamis.stop._wording import apart
 
 
 class FisherTest(StoppingRule, name="fisher-test"):
@@ -103,15 +104,11 @@ class FisherTest(StoppingRule, name="fisher-test"):
     def _reason(self, ranker: Ranker, path: Sequence[Step], p_values: np.ndarray, kept: int) -> str:
         if kept == len(path):
             return f"all {kept} features that could be ranked pass Fisher's test at a risk of {self.risk:g}"
+        test = f"(p = {apart(p_values[kept], self.risk)}, risk {self.risk:g})"
         if self.against == "complete":
-            return (
-                f"a model of {kept} features does not differ from that of all {len(path)} ranked (p = "
-                f"{p_values[kept]:.2g}, risk {self.risk:g})"
-            )
+            return f"a model of {kept} features does not differ from that of all {len(path)} ranked {test}"
         name = ranker._feature_name(path[kept].feature)
-        return (
-            f"feature {kept + 1}, '{name}', does not improve the model (p = {p_values[kept]:.2g}, risk {self.risk:g})"
-        )
+        return f"feature {kept + 1}, '{name}', does not improve the model {test}"
 
 
 def _next_p_values(path: Sequence[Step]) -> np.ndarray:

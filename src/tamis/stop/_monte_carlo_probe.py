@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, finish, fresh, track, weight_argument
 from tamis.kernels.probe_law import check_draws
 from tamis.kernels.step_down import FalseDiscoveryRate, FamilyRisk
+from tamis.stop._wording import apart
 
 _BATCH = 10  # draws between two looks at whether the answer is settled; fixed, so that n_jobs changes nothing
 
@@ -58,7 +59,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     over draws. Deviations from the paper: all columns are permuted jointly (margins and correlations are kept), and the
     best probe counts, not one. Permuting the target instead would change the scale of many scores.
 
-    ``stop_.ranking`` (and so ``order_`` and ``scores_``) is the order by :math:`a_j`, steadier than one run's.
+    ``order_`` and ``scores_`` are then those of :math:`a_j`, steadier than one run's; with ``conditional=True`` the
+    kept features come first, in the order in which they joined, and their scores are set above all others.
 
     References
     ----------
@@ -223,7 +225,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         else:
             reason = (
                 f"feature {kept + 1}, '{ranker._feature_name(int(order[kept]))}', does not stand out from permuted "
-                f"copies (p = {curve[kept]:.2g} in {n_drawn} draws, {standing} {level:g})"
+                f"copies (p = {apart(curve[kept], level)} in {n_drawn} draws, {standing} {level:g})"
             )
         return StopDecision(
             kept,

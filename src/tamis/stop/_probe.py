@@ -14,9 +14,11 @@ from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule, track
 from tamis.kernels.orthogonal_search import OrthogonalSearch
 from tamis.kernels.permutation import permuted_cos2
 from tamis.kernels.probe_law import best_of, check_draws, probe_survival, shape_moments, tail_error
+from tamis.stop._wording import apart
 
 _TAIL_ERROR = 0.25  # share by which the Gaussian law may err before "auto" turns to permutations
 _BATCH_ELEMENTS = 2**25
+_SAMPLE_ELEMENTS = 2**24
 
 
 class Probe(StoppingRule, name="probe"):
@@ -46,7 +48,8 @@ class Probe(StoppingRule, name="probe"):
         rare binary columns) and the analytic law is not. "auto" turns to it when the estimated error of the analytic
         law (Edgeworth, from skewness and kurtosis of the columns and of what is left of the target) exceeds a quarter.
     n_draws : int, default=99
-        Permutations per step, at most: a step that cannot pass any more ends them early. 199 for risks of 0.02 or less.
+        Permutations per step, at most: a step that cannot pass any more ends them early. 199 for risks of 0.02 or less;
+        "auto" makes more where the risk needs them.
     n_beyond : int, default=5
         Steps ranked beyond the cut, so that the curve shows what was refused.
     random_state : int, RandomState or None, default=None
@@ -103,7 +106,7 @@ class Probe(StoppingRule, name="probe"):
     def check(self, ranker: Ranker, n_candidates: int) -> None:
         """Refuse a risk that the permutations could not resolve."""
         super().check(ranker, n_candidates)
-        if self.null != "gaussian" and self.correction == "best-of-remaining":
+        if self.null == "permutation" and self.correction == "best-of-remaining":
             check_draws(self.n_draws, self.risk)
 
     def enough(self, path: Sequence[Step]) -> bool:
@@ -159,10 +162,9 @@ class Probe(StoppingRule, name="probe"):
         name = ranker._feature_name(path[kept].feature)
         n = path[kept].info["n_candidates"]
         rival = "a random feature" if self.correction == "none" or n == 1 else f"the best of {n} random features"
-        chance = 1 - curve[kept]
+        chance = apart(1 - curve[kept], 1 - self.risk)
         return (
-            f"feature {kept + 1}, '{name}', would beat {rival} with probability {chance:.2g} only "
-            f"({1 - self.risk:g} asked)"
+            f"feature {kept + 1}, '{name}', would beat {rival} with probability {chance} only ({1 - self.risk:g} asked)"
         )
 
     def _by_permutation(
@@ -190,9 +192,10 @@ class Probe(StoppingRule, name="probe"):
         return chances + self._analytic(path[len(chances) :])  # beyond the cut, for the eye only
 
     def _column_shapes(self, search: OrthogonalSearch, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-        """Skewness and kurtosis of up to 1000 candidates."""
+        """Skewness and kurtosis of up to 1000 candidates, fewer where these are long."""
         varying = np.flatnonzero(move_to(search.front.alive, xp=np, device="cpu"))
-        sample = varying if varying.size <= 1000 else np.sort(rng.choice(varying, 1000, replace=False))
+        most = int(np.clip(_SAMPLE_ELEMENTS // search.columns.n_samples, 10, 1000))
+        sample = varying if varying.size <= most else np.sort(rng.choice(varying, most, replace=False))
         return _shapes(search, search.columns.columns(sample))
 
     def _far_from_gaussian(self, search: OrthogonalSearch, step: Step, shape: tuple[np.ndarray, np.ndarray]) -> bool:
@@ -202,15 +205,16 @@ class Probe(StoppingRule, name="probe"):
     def _permuted_chance(self, search: OrthogonalSearch, step: Step, rng: np.random.RandomState) -> float:
         """(1 + draws that reach the feature) / (1 + draws), or the same over every candidate of every draw."""
         reached = drawn = 0
+        n_draws = max(self.n_draws, int(np.ceil(1 / self.risk)) - 1)
         batch = max(1, min(50, _BATCH_ELEMENTS // search.columns.n_candidates))
         pool = 1 if self.correction == "best-of-remaining" else step.info["n_candidates"]
         # the criterion is compared up to rounding: a permutation that restores the data must count
         observed = step.criterion * (1 - 1e-9)
-        while drawn < self.n_draws:
-            counts = permuted_cos2(search, observed, min(batch, self.n_draws - drawn), rng)
+        while drawn < n_draws:
+            counts = permuted_cos2(search, observed, min(batch, n_draws - drawn), rng)
             reached += int(np.sum(counts > 0) if pool == 1 else counts.sum())
             drawn += counts.size
-            if 1 + reached > self.risk * (1 + self.n_draws * pool):
+            if 1 + reached > self.risk * (1 + n_draws * pool):
                 break  # no draw to come could let it pass
         return min(1.0, (1 + reached) / (1 + drawn * pool))
 

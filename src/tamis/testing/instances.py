@@ -13,7 +13,7 @@ from tamis.base import Ranker
 ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "CorrelationScore": [{}, {"stop": 1}, {"stop": None, "multiclass": "ovo"}],
     "FisherScore": [{}, {"stop": 1}, {"stop": None, "threshold": 0.01}],
-    "ForwardLeastSquares": [{}, {"stop": 1}, {"stop": None}, {"path": "lars", "multiclass": "ovr", "stop": 1}],
+    "ForwardLeastSquares": [{}, {"stop": 1}, {"stop": None}, {"algorithm": "lars", "multiclass": "ovr", "stop": 1}],
     "GramSchmidt": [{}, {"stop": 1}, {"stop": None, "orthogonalization": "modified"}, {"multiclass": "ovo"}],
     "MaxVariance": [{}, {"stop": 1}, {"stop": None}],
     "RandomSelection": [{}, {"stop": 1}, {"stop": None, "random_state": 0}],

@@ -30,7 +30,7 @@ class ForwardLeastSquares(LeastSquaresRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" is ``Probe(risk=0.05)``.
-    path : {"omp", "lars"}, default="omp"
+    algorithm : {"omp", "lars"}, default="omp"
         "lars" takes the order in which features enter scikit-learn's least-angle regression instead (one target only).
     task : {"auto", "regression", "classification"}, default="auto"
     multiclass : {"joint", "ovr", "ovo"}, default="joint"
@@ -40,7 +40,7 @@ class ForwardLeastSquares(LeastSquaresRanker):
     tol : float, default=None
         Share of its squared norm below which a candidate is redundant.
     dictionary : dictionary, default=None
-        Source of computed candidates, as for :class:`GramSchmidt` (``path="omp"`` only).
+        Source of computed candidates, as for :class:`GramSchmidt` (``algorithm="omp"`` only).
 
     Attributes
     ----------
@@ -68,14 +68,14 @@ class ForwardLeastSquares(LeastSquaresRanker):
 
     _parameter_constraints: ClassVar[dict] = {
         **LeastSquaresRanker._parameter_constraints,
-        "path": [StrOptions({"omp", "lars"})],
+        "algorithm": [StrOptions({"omp", "lars"})],
     }
 
     def __init__(
         self,
         *,
         stop: Any = "auto",
-        path: str = "omp",
+        algorithm: str = "omp",
         task: str = "auto",
         multiclass: str = "joint",
         fit_intercept: bool = True,
@@ -84,7 +84,7 @@ class ForwardLeastSquares(LeastSquaresRanker):
         dictionary: Any = None,
     ) -> None:
         self.stop = stop
-        self.path = path
+        self.algorithm = algorithm
         self.task = task
         self.multiclass = multiclass
         self.fit_intercept = fit_intercept
@@ -94,13 +94,13 @@ class ForwardLeastSquares(LeastSquaresRanker):
 
     def _directions(self, X: Any, columns: Columns, Y: np.ndarray, limit: int | None) -> Iterator[Direction]:
         search = OrthogonalSearch(
-            columns, Y, project_candidates=False, tol=self.tol, limit=limit if self.path == "omp" else None
+            columns, Y, project_candidates=False, tol=self.tol, limit=limit if self.algorithm == "omp" else None
         )
-        if self.path == "omp":
+        if self.algorithm == "omp":
             return iter(search)
         if self.dictionary is not None or Y.shape[1] > 1:
             raise ValueError(
-                "path='lars' takes neither a dictionary nor more than two classes at once; use path='omp', "
+                "algorithm='lars' takes neither a dictionary nor more than two classes at once; use algorithm='omp', "
                 "or multiclass='ovr' or 'ovo'"
             )
         return search.follow(_lars_order(columns, search, limit))
