@@ -8,16 +8,14 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import tamis
-from tamis.cli import _demo, _list, _rank, _select
+from tamis.cli._demo import COMMAND as DEMO
 from tamis.cli._environment import Environment
+from tamis.cli._list import COMMAND as LIST
 from tamis.cli._options import Command, add_global_options
+from tamis.cli._rank import COMMAND as RANK
+from tamis.cli._select import COMMAND as SELECT
 
-COMMANDS: tuple[Command, ...] = (
-    _select.COMMAND,
-    _rank.COMMAND,
-    _list.COMMAND,
-    _demo.COMMAND,
-)
+COMMANDS: tuple[Command, ...] = (SELECT, RANK, LIST, DEMO)
 
 _EXAMPLES = """\
 examples:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from sklearn.utils._array_api import (
     get_namespace_and_device,
     move_to,
 )
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 Array = Any  # an array of any Array-API namespace
 
@@ -191,10 +194,18 @@ class DenseColumns(_TableColumns):
         weight = self.sqrt_weight**2
         total = xp.zeros(self.n_candidates, dtype=self.accumulator, device=self.device)
         size = xp.zeros(self.n_candidates, dtype=self.accumulator, device=self.device)
-        for rows, cols in tiles(self.X):
-            tile = xp.astype(self.X[rows, cols], self.accumulator, copy=False)
-            total[cols] += weight[rows] @ tile
-            size[cols] += weight[rows] @ (tile * tile)
+
+        def add(strip: list[tuple[slice, slice]]) -> None:
+            for rows, cols in strip:
+                tile = xp.astype(self.X[rows, cols], self.accumulator, copy=False)
+                total[cols] += weight[rows] @ tile
+                size[cols] += weight[rows] @ (tile * tile)
+
+        # strips of columns touch different sums; numpy lets go of the interpreter while it multiplies
+        strips = [list(strip) for _, strip in groupby(tiles(self.X), key=lambda tile: tile[1].start)]
+        n_threads = min(_openmp_effective_n_threads(), len(strips)) if _is_numpy_namespace(xp) else 1
+        with ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(add, strips))
         return total, size
 
     def _raw(self, indices: np.ndarray) -> Array:

@@ -127,7 +127,7 @@ class OrthogonalSearch:
         orthogonalization: str = "classical",
         tol: float | None = None,
         limit: int | None = None,
-        working_set: int = 4096,
+        working_set: int = 3072,
     ) -> None:
         self.columns = columns
         self.xp = columns.xp

@@ -60,7 +60,7 @@ class GramSchmidt(LeastSquaresRanker):
 
     Notes
     -----
-    Cost: candidates are not projected but tracked by their inner products. Below 8192 candidates a step is one pass
+    Cost: candidates are not projected but tracked by their inner products. Up to 6144 candidates a step is one pass
     over ``X`` (``X' q``) and O(n_features) memory. Above, a block of up to 24 steps needs one pass, exactly. Sparse
     input is centered implicitly, float32 stays float32. Under scikit-learn's ``array_api_dispatch`` the search runs
     where ``X`` lives.
