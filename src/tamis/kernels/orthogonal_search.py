@@ -21,7 +21,7 @@ replayed for these m steps, and steps from the first one at which an outsider wo
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -77,23 +77,30 @@ class _Choice:
 
 @dataclass
 class _Front:
-    """What is known of a set of candidates at one step of the search."""
+    """What is known of a set of candidates at one step of the search; those out of play have a norm2 of -inf."""
 
     num: Array
     norm2: Array
     size: Array  # squared norm before any projection
-    alive: Array
+    floor: Array  # squared norm at which a candidate is used up
+    alive: Array = field(init=False)
 
-    def advanced(self, t: Array, projection: Array, tol: float) -> _Front:
+    def __post_init__(self) -> None:
+        self.alive = self.norm2 > self.floor
+
+    def advanced(self, t: Array, projection: Array) -> _Front:
         """Project one direction out of every candidate (Eq. 1 in the projected space)."""
-        norm2 = self.norm2 - t * t
-        num = self.num - t[:, None] * projection[None, :]
-        return _Front(num, norm2, self.size, self.alive & (norm2 > tol * self.size))
+        return _Front(self.num - t[:, None] * projection[None, :], self.norm2 - t * t, self.size, self.floor)
+
+    def retire(self, place: int) -> None:
+        """Take a candidate out of play for good."""
+        self.norm2[place] = -np.inf
+        self.alive[place] = False
 
     def subset(self, xp: Any, at: Array) -> _Front:
         """The same of some candidates."""
         take = partial(xp.take, axis=0)
-        return _Front(take(self.num, at), take(self.norm2, at), take(self.size, at), take(self.alive, at))
+        return _Front(take(self.num, at), take(self.norm2, at), take(self.size, at), take(self.floor, at))
 
 
 class OrthogonalSearch:
@@ -148,7 +155,9 @@ class OrthogonalSearch:
         if columns.fit_intercept:
             self.basis.append(columns.sqrt_weight / columns.total**0.5)
         self._n_fixed = len(self.basis)
-        self.front = _Front(columns.dot(self.Y), columns.norm2, columns.norm2, columns.norm2 > 0)
+        size = columns.norm2
+        norm2 = self.xp.where(size > 0, size, self.xp.full_like(size, -np.inf))
+        self.front = _Front(columns.dot(self.Y), norm2, size, self.tol * size)
 
     def __iter__(self) -> Iterator[Direction]:
         yield from self._blocked_steps() if self._blocked else self._plain_steps()
@@ -167,8 +176,8 @@ class OrthogonalSearch:
         while (choice := self._choose(self.front, everything, None)) is not None:
             projection = choice.q @ self.Y
             t = self.columns.dot(choice.q[:, None])[:, 0]
-            before, self.front = self.front, self.front.advanced(t, projection, self.tol)
-            self._retire(self.front, choice.feature)
+            before, self.front = self.front, self.front.advanced(t, projection)
+            self.front.retire(choice.feature)
             yield self._accept(choice, projection, before, self.front)
 
     def _blocked_steps(self) -> Iterator[Direction]:
@@ -207,8 +216,8 @@ class OrthogonalSearch:
         tried: list[_Choice] = []
         while len(tried) < most and (choice := self._choose(front, inside, local)) is not None:
             projection = choice.q @ self.Y
-            front = front.advanced(choice.q @ local, projection, self.tol)
-            self._retire(front, int(np.searchsorted(inside, choice.feature)))
+            front = front.advanced(choice.q @ local, projection)
+            front.retire(int(np.searchsorted(inside, choice.feature)))
             self.basis.append(choice.q)
             self.Y = self.Y - choice.q[:, None] * projection[None, :]
             tried.append(choice)
@@ -216,7 +225,7 @@ class OrthogonalSearch:
         self.Y = Y
         if not tried:  # rounding had hidden that nothing is left of these candidates
             for j in inside.tolist():
-                self._retire(self.front, j)
+                self.front.retire(j)
             return 0, 1
         product = self.columns.dot(self.xp.stack([choice.q for choice in tried], axis=1))
         kept = 0
@@ -224,8 +233,8 @@ class OrthogonalSearch:
             if kept and self._winner() != choice.feature:
                 break
             projection = choice.q @ self.Y
-            before, self.front = self.front, self.front.advanced(product[:, kept], projection, self.tol)
-            self._retire(self.front, choice.feature)
+            before, self.front = self.front, self.front.advanced(product[:, kept], projection)
+            self.front.retire(choice.feature)
             kept += 1
             yield self._accept(choice, projection, before, self.front)
         return kept, len(tried)
@@ -245,10 +254,13 @@ class OrthogonalSearch:
     def _criterion(self, front: _Front, whitener: _Whitener) -> Array:
         """cos^2 of every candidate with what is left of Y; -1 for those out of play."""
         xp = self.xp
-        explained = xp.sum((front.num @ whitener.matrix) ** 2, axis=1)
-        norm2 = front.norm2 if self.project_candidates else front.size
-        alive = front.alive
-        return xp.where(alive, explained / xp.where(alive, norm2, xp.ones_like(norm2)), -xp.ones_like(explained))
+        if whitener.matrix.shape == (1, 1):
+            explained = (front.num[:, 0] * whitener.matrix[0, 0]) ** 2
+        else:
+            explained = xp.sum((front.num @ whitener.matrix) ** 2, axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):  # those out of play may have nothing left
+            criterion = explained / (front.norm2 if self.project_candidates else front.size)
+        return xp.where(front.alive, criterion, -xp.ones_like(criterion))
 
     def _first_best(self, front: _Front, whitener: _Whitener, criterion: Array) -> int:
         """Position of the best candidate, -1 if none is left; ties, up to rounding, go to the lowest index.
@@ -305,7 +317,7 @@ class OrthogonalSearch:
                 front.num[place, :] = loading[-1] * (q @ self.Y)
             else:
                 criterion[place] = -1.0
-                self._retire(front, place)
+                front.retire(place)
         return None
 
     def _orthogonalize(self, z: Array) -> tuple[Array, np.ndarray]:
@@ -332,9 +344,6 @@ class OrthogonalSearch:
         """Largest |cosine| with the basis."""
         return float(self.xp.max(self.xp.abs(q @ self.xp.stack(self.basis, axis=1)))) if self.basis else 0.0
 
-    def _retire(self, front: _Front, place: int) -> None:
-        front.alive[place] = False
-
     def _accept(self, choice: _Choice, projection: Array, before: _Front, after: _Front) -> Direction:
         """Record a step and move Y and the basis past it."""
         gone = move_to(before.alive & ~after.alive, xp=np, device="cpu")
@@ -345,7 +354,7 @@ class OrthogonalSearch:
         return Direction(
             feature=choice.feature,
             cos2=choice.cos2,
-            n_candidates=int(self.xp.sum(self.xp.astype(before.alive, self.xp.int64))),
+            n_candidates=int(self.xp.count_nonzero(before.alive)),
             n_targets=choice.n_targets,
             q=choice.q,
             loading=choice.loading,
@@ -365,8 +374,8 @@ class OrthogonalSearch:
                 return
             projection = choice.q @ self.Y
             t = self.columns.dot(choice.q[:, None])[:, 0]
-            before, self.front = self.front, self.front.advanced(t, projection, self.tol)
-            self._retire(self.front, choice.feature)
+            before, self.front = self.front, self.front.advanced(t, projection)
+            self.front.retire(choice.feature)
             yield self._accept(choice, projection, before, self.front)
 
     def walk(self, feature: int) -> bool:
@@ -386,8 +395,8 @@ class OrthogonalSearch:
             return
         product = self.columns.dot(self.xp.stack([choice.q for choice, _ in self._behind], axis=1))
         for step, (choice, projection) in enumerate(self._behind):
-            self.front = self.front.advanced(product[:, step], projection, self.tol)
-            self._retire(self.front, choice.feature)
+            self.front = self.front.advanced(product[:, step], projection)
+            self.front.retire(choice.feature)
         self._behind = []
 
     def _given(self, j: int) -> _Choice | None:

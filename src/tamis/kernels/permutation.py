@@ -27,7 +27,7 @@ def permuted_cos2(search: OrthogonalSearch, observed: float, n_draws: int, rng: 
         directions.append((drawn - basis @ shares) @ _whitener(size - shares.T @ shares))
     product = columns.dot(columns.as_array(np.concatenate(directions, axis=1)))
     unreachable = xp.full_like(search.front.norm2, xp.inf)
-    needed = xp.where(search.front.alive, observed * search.front.norm2, unreachable)
+    needed = xp.where(search.front.alive, search.front.norm2, unreachable) * max(observed, np.finfo(float).tiny)
     counts, start = np.empty(n_draws, dtype=int), 0
     for b, direction in enumerate(directions):
         stop = start + direction.shape[1]
