@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule
 from tamis.kernels.probe_law import probe_survival
-from tamis.stop._wording import apart
+from tamis.stop._cut import apart, kept_below
 
 
 class FisherTest(StoppingRule, name="fisher-test"):
@@ -70,8 +70,7 @@ class FisherTest(StoppingRule, name="fisher-test"):
         """Whether a feature failed the test ``n_beyond`` steps ago."""
         if self.against == "complete":
             return False
-        refused = np.flatnonzero(_next_p_values(path) > self.risk)
-        return refused.size > 0 and len(path) > refused[0] + self.n_beyond
+        return len(path) > kept_below(_next_p_values(path), self.risk) + self.n_beyond
 
     def decide(
         self,
@@ -86,12 +85,10 @@ class FisherTest(StoppingRule, name="fisher-test"):
         path = ranking.path
         if self.against == "next":
             p_values, sizes = _next_p_values(path), np.arange(1, len(path) + 1)
-            refused = np.flatnonzero(p_values > self.risk)
-            kept = int(refused[0]) if refused.size else len(path)
         else:
             p_values, sizes = _complete_p_values(path), np.arange(len(path))
-            accepted = np.flatnonzero(p_values > self.risk)
-            kept = int(accepted[0]) if accepted.size else len(path)
+        # refused as the next feature, or accepted as a model that lacks nothing: the same cut
+        kept = kept_below(p_values, self.risk)
         return StopDecision(
             kept,
             self._reason(ranker, path, p_values, kept),

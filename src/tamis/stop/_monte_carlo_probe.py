@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, finish, fresh, track, weight_argument
 from tamis.kernels.probe_law import check_draws
 from tamis.kernels.step_down import FalseDiscoveryRate, FamilyRisk
-from tamis.stop._wording import apart
+from tamis.stop._cut import apart, kept_below
 
 _BATCH = 10  # draws between two looks at whether the answer is settled; fixed, so that n_jobs changes nothing
 
@@ -217,8 +217,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         order = np.argsort(-scores, kind="stable")
         order = order[scores[order] > -np.inf]
         curve = np.maximum.accumulate(p_values[order])
-        refused = np.flatnonzero(curve > level)
-        kept = int(refused[0]) if refused.size else order.size
+        kept = kept_below(curve, level)
         standing = "risk" if self.fdr is None else "false discovery rate"
         if kept == order.size:
             reason = f"all {kept} ranked features stand out from permuted copies at a {standing} of {level:g}"

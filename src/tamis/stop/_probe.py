@@ -14,7 +14,7 @@ from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule, track
 from tamis.kernels.orthogonal_search import OrthogonalSearch
 from tamis.kernels.permutation import permuted_cos2
 from tamis.kernels.probe_law import best_of, check_draws, probe_survival, shape_moments, tail_error
-from tamis.stop._wording import apart
+from tamis.stop._cut import apart, kept_below
 
 _TAIL_ERROR = 0.25  # share by which the Gaussian law may err before "auto" turns to permutations
 _BATCH_ELEMENTS = 2**25
@@ -112,8 +112,7 @@ class Probe(StoppingRule, name="probe"):
     def enough(self, path: Sequence[Step]) -> bool:
         """Whether the analytic law refused a feature ``n_beyond`` steps ago; looser where permutations decide."""
         limit = self.risk if self.null == "gaussian" else max(self.risk, 0.5)
-        refused = np.flatnonzero(self._curve(path, self._analytic(path)) > limit)
-        return refused.size > 0 and len(path) > refused[0] + self.n_beyond
+        return len(path) > kept_below(self._curve(path, self._analytic(path)), limit) + self.n_beyond
 
     def _analytic(self, path: Sequence[Step]) -> list[float]:
         """Chance per step that the probe does better, by the Gaussian law."""
@@ -145,8 +144,7 @@ class Probe(StoppingRule, name="probe"):
         if self.null != "gaussian" and path:
             chances = self._by_permutation(ranker, path, X, y, rng, sample_weight)
         curve = self._curve(path, chances)
-        refused = np.flatnonzero(curve > self.risk)
-        kept = int(refused[0]) if refused.size else len(path)
+        kept = kept_below(curve, self.risk)
         return StopDecision(
             kept,
             self._reason(ranker, path, curve, kept),
