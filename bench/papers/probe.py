@@ -262,11 +262,14 @@ def probe_draw(seed: int, name: str, design: str) -> tuple[bool, float]:
     return bool(support[n_true:].any()), float(support[:n_true].mean()) if n_true else 0.0
 
 
+REPETITIONS = {"correlation": 400, "Gram-Schmidt": 100, "linear SVM": 100, "lasso": 300, "random forest": 40}
+
+
 def designs_and_repetitions(quick: bool) -> Iterator[tuple[str, str, int]]:
-    cost = {"correlation (univariate)": 1, "Gram-Schmidt (greedy, by rank)": 4, "linear SVM weights (embedded)": 2}
     for name in rankers():
+        repetitions = REPETITIONS[name.split(" (")[0].removesuffix(" weights")]
         for design in ("null", "independent", "heavy-tailed"):
-            yield name, design, (12 if quick else 200) // cost.get(name, 2 if "lasso" in name else 5)
+            yield name, design, repetitions // 20 if quick else repetitions
 
 
 def monte_carlo(quick: bool, targets: Targets) -> list[dict[str, Any]]:
