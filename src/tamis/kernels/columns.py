@@ -201,11 +201,15 @@ class DenseColumns(_TableColumns):
                 total[cols] += weight[rows] @ tile
                 size[cols] += weight[rows] @ (tile * tile)
 
-        # strips of columns touch different sums; numpy lets go of the interpreter while it multiplies
         strips = [list(strip) for _, strip in groupby(tiles(self.X), key=lambda tile: tile[1].start)]
-        n_threads = min(_openmp_effective_n_threads(), len(strips)) if _is_numpy_namespace(xp) else 1
-        with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(add, strips))
+        n_threads = min(_openmp_effective_n_threads(), len(strips))
+        if n_threads > 1 and _is_numpy_namespace(xp):
+            # strips touch different sums, and numpy lets go of the interpreter while it multiplies
+            with ThreadPoolExecutor(n_threads) as pool:
+                list(pool.map(add, strips))
+        else:
+            for strip in strips:
+                add(strip)
         return total, size
 
     def _raw(self, indices: np.ndarray) -> Array:
