@@ -36,6 +36,11 @@ _ILL_CENTERED = {"float64": 1e-6, "float32": 1e-4}
 _CONSTANT = 1e-13
 
 
+def to_numpy(values: Array) -> np.ndarray:
+    """An array of any namespace and device as numpy; numpy's own pass at once, for this is called at every step."""
+    return values if isinstance(values, np.ndarray) else move_to(values, xp=np, device="cpu")
+
+
 class Columns(ABC):
     """What a least-squares search may ask of its candidates.
 
@@ -70,7 +75,14 @@ class Columns(ABC):
 
     def as_array(self, values: np.ndarray) -> Array:
         """Move a numpy array to the candidates' namespace and device, in accumulation precision."""
+        if _is_numpy_namespace(self.xp):
+            return np.asarray(values, dtype=float)
         return self.xp.astype(move_to(values, xp=self.xp, device=self.device), self.accumulator, copy=False)
+
+    def as_index(self, indices: np.ndarray) -> Array:
+        """Move indices to the candidates' namespace and device."""
+        indices = np.asarray(indices, dtype=np.int64)
+        return indices if _is_numpy_namespace(self.xp) else move_to(indices, xp=self.xp, device=self.device)
 
     def center_rows(self, V: Array) -> Array:
         """Weight the rows of ``V`` and, with an intercept, take its weighted mean out."""
@@ -128,9 +140,9 @@ class _TableColumns(Columns):
         self.norm2 = size - self.total * self._mean**2
         precision = "float32" if str(self.X.dtype).endswith("float32") else "float64"
         ill = self.fit_intercept & (self.norm2 < _ILL_CENTERED[precision] * size)
-        self._ill = np.flatnonzero(move_to(ill, xp=np, device="cpu"))
+        self._ill = np.flatnonzero(to_numpy(ill))
         if self._ill.size:
-            self._keep_centered(xp.take(size, self._index(self._ill)))
+            self._keep_centered(xp.take(size, self.as_index(self._ill)))
 
     def _keep_centered(self, size: Array) -> None:
         """Keep a centered copy of the columns that implicit centering would blur, and their exact norms."""
@@ -144,12 +156,9 @@ class _TableColumns(Columns):
         norm2 = xp.where(norm2 <= _CONSTANT**2 * size, xp.zeros_like(norm2), norm2)
         place = np.arange(self.n_candidates)
         place[self._ill] = self.n_candidates + np.arange(self._ill.size)
-        self._place = self._index(place)
+        self._place = self.as_index(place)
         self._mean = xp.take(xp.concat([self._mean, mean]), self._place)
         self.norm2 = xp.take(xp.concat([self.norm2, norm2]), self._place)
-
-    def _index(self, indices: np.ndarray) -> Array:
-        return move_to(np.asarray(indices, dtype=np.int64), xp=self.xp, device=self.device)
 
     @abstractmethod
     def _raw(self, indices: np.ndarray) -> Array:
@@ -170,13 +179,13 @@ class _TableColumns(Columns):
     def columns(self, indices: np.ndarray) -> Array:
         """``Z[:, indices]`` in double precision."""
         Z = self._raw(indices)
-        Z -= self.xp.take(self._mean, self._index(indices))[None, :]
+        Z -= self.xp.take(self._mean, self.as_index(indices))[None, :]
         Z *= self.sqrt_weight[:, None]
         return Z
 
     def means(self, indices: np.ndarray) -> np.ndarray:
         """Weighted means of the given columns."""
-        return move_to(self.xp.take(self._mean, self._index(indices)), xp=np, device="cpu")
+        return to_numpy(self.xp.take(self._mean, self.as_index(indices)))
 
 
 class DenseColumns(_TableColumns):
@@ -215,7 +224,7 @@ class DenseColumns(_TableColumns):
     def _raw(self, indices: np.ndarray) -> Array:
         # numpy's take would copy a Fortran-ordered table whole; the standard has no other way
         is_numpy = _is_numpy_namespace(self.xp)
-        raw = self.X[:, indices] if is_numpy else self.xp.take(self.X, self._index(indices), axis=1)
+        raw = self.X[:, indices] if is_numpy else self.xp.take(self.X, self.as_index(indices), axis=1)
         return self.xp.astype(raw, self.accumulator, copy=False)
 
     def _table_dot(self, V: Array) -> Array:

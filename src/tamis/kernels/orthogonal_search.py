@@ -26,9 +26,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils._array_api import move_to
 
-from tamis.kernels.columns import Array, Columns
+from tamis.kernels.columns import Array, Columns, to_numpy
 
 _EXPLAINED = {"float64": 1e-20, "float32": 1e-12}  # squared share of Y below which rounding is all that is left of it
 _DEPENDENT = 1e-24  # the same for one target against the others: class indicators sum to a constant
@@ -168,7 +167,7 @@ class OrthogonalSearch:
         if whitener is None:
             return np.zeros(self.columns.n_candidates)
         criterion = self._criterion(self.front, whitener)
-        return np.clip(move_to(criterion, xp=np, device="cpu"), 0.0, 1.0)
+        return np.clip(to_numpy(criterion), 0.0, 1.0)
 
     def _plain_steps(self) -> Iterator[Direction]:
         """One pass over the table per feature."""
@@ -210,7 +209,7 @@ class OrthogonalSearch:
         # of tied candidates the first must be inside, wherever the cut falls among them
         inside = np.union1d(self._best(criterion, self.working_set), first)
         local = self.columns.columns(inside)
-        at = self._index(inside)
+        at = self.columns.as_index(inside)
         front = self.front.subset(self.xp, at)
         Y, n_basis = self.Y, len(self.basis)
         tried: list[_Choice] = []
@@ -241,7 +240,7 @@ class OrthogonalSearch:
 
     def _whitener(self) -> _Whitener | None:
         """What turns the columns of ``P Y`` into an orthonormal basis of their span; None if nothing is left."""
-        Y = move_to(self.Y, xp=np, device="cpu")
+        Y = to_numpy(self.Y)
         # singular values of Y and not eigenvalues of Y'Y, which would lose half the digits
         triangle = np.linalg.qr(Y, mode="r") if Y.shape[1] > 1 else np.array([[np.linalg.norm(Y)]])
         _, values, vectors = np.linalg.svd(triangle)
@@ -288,7 +287,7 @@ class OrthogonalSearch:
 
     def _best(self, criterion: Array, n: int) -> np.ndarray:
         """Indices of the n largest, in increasing order."""
-        values = move_to(criterion, xp=np, device="cpu")
+        values = to_numpy(criterion)
         n = min(n, values.size)
         return np.sort(np.argpartition(values, values.size - n)[values.size - n :])
 
@@ -329,7 +328,7 @@ class OrthogonalSearch:
             for _ in range(2):
                 shares = z @ Q
                 z = z - Q @ shares
-                loading += move_to(shares, xp=np, device="cpu")
+                loading += to_numpy(shares)
         elif self.basis:
             for _ in range(2):
                 for i, q in enumerate(self.basis):
@@ -346,7 +345,7 @@ class OrthogonalSearch:
 
     def _accept(self, choice: _Choice, projection: Array, before: _Front, after: _Front) -> Direction:
         """Record a step and move Y and the basis past it."""
-        gone = move_to(before.alive & ~after.alive, xp=np, device="cpu")
+        gone = to_numpy(before.alive & ~after.alive)
         gone[choice.feature] = False
         drift = self._drift(choice.q)
         self.basis.append(choice.q)
@@ -358,13 +357,10 @@ class OrthogonalSearch:
             n_targets=choice.n_targets,
             q=choice.q,
             loading=choice.loading,
-            projection=move_to(projection, xp=np, device="cpu"),
+            projection=to_numpy(projection),
             redundant=np.flatnonzero(gone),
             drift=drift,
         )
-
-    def _index(self, indices: np.ndarray) -> Array:
-        return move_to(indices.astype(np.int64), xp=self.xp, device=self.columns.device)
 
     def follow(self, order: Iterable[int]) -> Iterator[Direction]:
         """Walk a given order instead of searching one; ends early where a feature adds nothing or Y is explained."""
