@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tamis.base import Ranker, StopDecision
+from tamis.kernels.columns import to_numpy
 
 _MOST_NAMES = 40
 
@@ -65,7 +66,7 @@ class PathDisplay:
                 f"{type(estimator).__name__} was cut by a number of features, which has no curve to draw; fit it with "
                 "a rule such as Probe, LeaveOneOut or CrossValidation"
             )
-        names = [estimator._feature_name(int(j)) for j in np.asarray(estimator.order_)]
+        names = [estimator._feature_name(int(j)) for j in to_numpy(estimator.order_)]
         display = cls(decision, names)
         display.plot(ax=ax)
         return display

@@ -18,6 +18,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, finish, fresh, track, weight_argument
+from tamis.kernels.columns import to_numpy
 from tamis.kernels.targets import infer_task
 
 
@@ -167,7 +168,7 @@ def _fold_scores(
     weight = None if sample_weight is None else sample_weight[train]
     inner = fresh(ranker, stop=stop)
     inner.fit(X_train, y[train], **weight_argument(weight))
-    order = np.asarray(inner.order_)
+    order = to_numpy(inner.order_)
     scorer = check_scoring(estimator, scoring=scoring)
     scores = []
     for k in sizes:

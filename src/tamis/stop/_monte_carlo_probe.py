@@ -15,6 +15,7 @@ from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval
 
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, finish, fresh, track, weight_argument
+from tamis.kernels.columns import to_numpy
 from tamis.kernels.probe_law import check_draws
 from tamis.kernels.step_down import FalseDiscoveryRate, FamilyRisk
 from tamis.stop._cut import apart, kept_below
@@ -250,7 +251,7 @@ def _one_draw(
         copy.set_params(random_state=seed)
     copy.fit(_safe_indexing(both, place, axis=1), y, **weight_argument(sample_weight))
     value = np.empty(2 * n_features)
-    value[place] = np.asarray(copy.scores_) if ranker.one_shot else -np.asarray(copy.ranking_, dtype=float)
+    value[place] = to_numpy(copy.scores_ if ranker.one_shot else -copy.ranking_)
     value = np.where(np.isnan(value), -np.inf, value)
     value[n_features + kept] = -np.inf
     return value[:n_features], value[n_features:]

@@ -87,8 +87,7 @@ class FisherScore(Ranker):
         ranking = Ranking.from_scores(scores, rounding=rounding_of(X))
         if self.threshold is None:
             return ranking
-        order = ranking.order[scores[ranking.order] > self.threshold]
-        return Ranking(order, scores)
+        return Ranking(ranking.order[ranking.scores[ranking.order] > self.threshold], ranking.scores)
 
 
 def class_moments(X: Any, codes: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
