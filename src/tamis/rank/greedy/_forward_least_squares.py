@@ -50,8 +50,8 @@ class ForwardLeastSquares(LeastSquaresRanker):
 
     Notes
     -----
-    Cost: as :class:`GramSchmidt`. Deviation from the paper: candidates need no scaling to unit norm, the criterion
-    divides by it.
+    Cost: as :class:`GramSchmidt`; ``algorithm="lars"`` holds a dense, standardized copy of the columns. Deviation from
+    the paper: candidates need no scaling to unit norm, the criterion divides by it.
 
     References
     ----------

@@ -42,7 +42,7 @@ class CorrelationScore(SubproblemMixin, Ranker):
 
     Notes
     -----
-    Cost: two passes over ``X``; sparse input stays sparse.
+    Cost: two passes over ``X``; sparse input stays sparse. Deviation from the paper: several classes at once.
 
     References
     ----------

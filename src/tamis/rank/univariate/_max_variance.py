@@ -16,8 +16,8 @@ class MaxVariance(Ranker):
 
     .. math:: S_j = \frac{1}{n} \sum_i (x_{ij} - \bar x_j)^2
 
-    The unsupervised baseline of Doquet (2019, Sec. 3.2.3). It depends on the units of each column, so it tells
-    something only where these are the same (pixels, counts), and it often loses to :class:`RandomSelection`.
+    A baseline for the unsupervised methods of Doquet (2019, Sec. 3.2.3). It depends on the units of each column, so it
+    tells something only where these are the same (pixels, counts).
 
     Parameters
     ----------

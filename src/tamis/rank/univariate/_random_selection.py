@@ -14,8 +14,7 @@ class RandomSelection(Ranker):
 
     .. math:: S_j \sim U(0, 1), \text{ independent of the data}
 
-    The baseline that belongs beside every figure: Doquet (2019) reports none, and several of the published unsupervised
-    methods lose to it.
+    The baseline that belongs beside every figure; Doquet (2019) reports none.
 
     Parameters
     ----------
