@@ -1,6 +1,9 @@
 # The public names, one line each; __init__.py loads them on first use.
 from tamis.rank.greedy._forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
 from tamis.rank.greedy._gram_schmidt import GramSchmidt as GramSchmidt
+from tamis.rank.spectral._laplacian_score import LaplacianScore as LaplacianScore
+from tamis.rank.spectral._mcfs import MCFS as MCFS
+from tamis.rank.spectral._spec import SPEC as SPEC
 from tamis.rank.univariate._correlation_score import CorrelationScore as CorrelationScore
 from tamis.rank.univariate._fisher_score import FisherScore as FisherScore
 from tamis.rank.univariate._max_variance import MaxVariance as MaxVariance

@@ -2,9 +2,20 @@
 
 from tamis.stop._cross_validation import CrossValidation
 from tamis.stop._fisher_test import FisherTest
+from tamis.stop._fit_plateau import FITPlateau
+from tamis.stop._intrinsic_dimension import IntrinsicDimension
 from tamis.stop._leave_one_out import LeaveOneOut
 from tamis.stop._monte_carlo_probe import MonteCarloProbe
 from tamis.stop._probe import Probe
 from tamis.stop._top_k import TopK
 
-__all__ = ["CrossValidation", "FisherTest", "LeaveOneOut", "MonteCarloProbe", "Probe", "TopK"]
+__all__ = [
+    "CrossValidation",
+    "FITPlateau",
+    "FisherTest",
+    "IntrinsicDimension",
+    "LeaveOneOut",
+    "MonteCarloProbe",
+    "Probe",
+    "TopK",
+]

@@ -15,8 +15,11 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "FisherScore": [{}, {"stop": 1}, {"stop": None, "threshold": 0.01}],
     "ForwardLeastSquares": [{}, {"stop": 1}, {"stop": None}, {"algorithm": "lars", "multiclass": "ovr", "stop": 1}],
     "GramSchmidt": [{}, {"stop": 1}, {"stop": None, "orthogonalization": "modified"}, {"multiclass": "ovo"}],
+    "LaplacianScore": [{}, {"stop": 1, "weight": "binary"}, {"stop": None, "weight": "rbf"}, {"weight": "cosine"}],
+    "MCFS": [{}, {"stop": 1, "n_clusters": 2}, {"stop": None, "n_nonzero": 3}],
     "MaxVariance": [{}, {"stop": 1}, {"stop": None}],
     "RandomSelection": [{}, {"stop": 1}, {"stop": None, "random_state": 0}],
+    "SPEC": [{}, {"stop": 1, "phi": 1}, {"stop": None, "phi": 3}, {"prefer": "rough", "weight": "rbf"}],
 }
 
 

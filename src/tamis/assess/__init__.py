@@ -1,0 +1,28 @@
+"""Judging a selection: what it recovers, what it predicts, how stable it is, and what beats what."""
+
+from tamis.assess._clusters import cluster_samples
+from tamis.assess._fit import feature_gram, feature_r2, fit_score
+from tamis.assess._knn import knn_accuracy, knn_predict
+from tamis.assess._labels import balanced_error_rate, clustering_accuracy, normalized_mutual_info, purity
+from tamis.assess._probe_fraction import probe_fraction
+from tamis.assess._redundancy import Redundancy, RedundancyGroup, redundancy
+from tamis.assess._stability import Stability, stability
+
+__all__ = [
+    "Redundancy",
+    "RedundancyGroup",
+    "Stability",
+    "balanced_error_rate",
+    "cluster_samples",
+    "clustering_accuracy",
+    "feature_gram",
+    "feature_r2",
+    "fit_score",
+    "knn_accuracy",
+    "knn_predict",
+    "normalized_mutual_info",
+    "probe_fraction",
+    "purity",
+    "redundancy",
+    "stability",
+]

@@ -1,0 +1,114 @@
+"""Nearest-neighbor classification from the kept features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import column_or_1d
+
+from tamis.assess._support import as_support
+from tamis.assess._tables import kept_columns, read_table, read_test_table
+from tamis.kernels.columns import to_numpy
+from tamis.kernels.neighbors import nearest_neighbors
+
+
+def knn_predict(
+    X: Any, y: Any, support: Any = None, *, n_neighbors: int = 1, standardize: bool = True, X_test: Any = None
+) -> np.ndarray:
+    """Label of each sample by vote of its nearest neighbors on the kept features, itself left out.
+
+    Parameters
+    ----------
+    X, y, support, n_neighbors, standardize, X_test
+        As for :func:`knn_accuracy`.
+
+    Returns
+    -------
+    ndarray
+        One label per row of ``X``, or of ``X_test`` if given. Ties go to the label of the nearest among the tied.
+    """
+    table, _ = read_table(X)
+    classes, codes = _read_labels(y, table.shape[0])
+    kept = as_support(support, table.shape[1])
+    held_out = None if X_test is None else read_test_table(X_test, table.shape[1])
+    most = table.shape[0] - (held_out is None)
+    if not 1 <= n_neighbors <= most:
+        raise ValueError(f"n_neighbors={n_neighbors} must lie between 1 and {most}, the rows to choose from")
+    known, asking = kept_columns(table, kept, held_out, standardize=standardize)
+    nearest = to_numpy(nearest_neighbors(known, n_neighbors, query=asking)[0])
+    return classes[_vote(codes[nearest], classes.size)]
+
+
+def _read_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
+    labels = column_or_1d(to_numpy(y) if hasattr(y, "shape") else np.asarray(y))
+    if labels.size != n_samples:
+        raise ValueError(f"X has {n_samples} rows, but y has {labels.size}: give one label per row")
+    return np.unique(labels, return_inverse=True)
+
+
+def _vote(votes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Most frequent code of each row; of those, the one that comes first."""
+    rows = np.arange(len(votes))[:, None]
+    counts = np.zeros((len(votes), n_classes), dtype=np.int64)
+    np.add.at(counts, (rows, votes), 1)
+    frequent = counts[rows, votes]
+    return votes[rows[:, 0], np.argmax(frequent, axis=1)]
+
+
+def knn_accuracy(
+    X: Any,
+    y: Any,
+    support: Any = None,
+    *,
+    n_neighbors: int = 1,
+    standardize: bool = True,
+    X_test: Any = None,
+    y_test: Any = None,
+) -> float:
+    r"""Share of samples that their nearest neighbors on the kept features classify right, leave-one-out.
+
+    .. math:: 1 - ER(S, y) = \frac{1}{n} \sum_i \delta(y_i, y_{N(i)})
+
+    Doquet (2019), Eq. 5.2.
+
+    Parameters
+    ----------
+    X : table of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    support : mask, indices or fitted ranker, default=None
+        The kept features; None stands for all.
+    n_neighbors : int, default=1
+        Voters; ties go to the label of the nearest among the tied.
+    standardize : bool, default=True
+        Search with kept columns of unit variance.
+    X_test, y_test : table and labels, default=None
+        Held-out rows to judge instead, from their neighbors in ``X``.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    The table 6.7 of the thesis, headed "5-NearestNeighbor classifier", is that of one neighbor.
+
+    References
+    ----------
+    Doquet, "Agnostic feature selection", PhD thesis, 2019, Sec. 5.2.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis.assess import knn_accuracy
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(knn_accuracy(X, y, [2, 3]), 2)
+    0.96
+    """
+    if (X_test is None) != (y_test is None):
+        raise ValueError("X_test and y_test go together: give both or none")
+    predicted = knn_predict(X, y, support, n_neighbors=n_neighbors, standardize=standardize, X_test=X_test)
+    actual = np.asarray(to_numpy(y if y_test is None else y_test))
+    if actual.size != predicted.size:
+        raise ValueError(f"X_test has {predicted.size} rows, but y_test has {actual.size}: give one label per row")
+    return float(np.mean(predicted == actual))

@@ -1,0 +1,173 @@
+r"""How well all features can be recovered from the neighbors that a few of them define.
+
+With :math:`N(i)` the neighbors of sample i, the p-nearest-neighbor regressor of every feature at once is one sparse
+averaging matrix P, and
+
+.. math:: R^2_j = 1 - \frac{\sum_i (x_{ij} - (PX)_{ij})^2}{\sum_i (x_{ij} - \bar x_j)^2}
+
+costs p additions per entry of X after a single neighbor search. Its mean over standardized features Z needs no feature
+at all: with :math:`K = Z Z' / D = (\phi_i'\phi_k)`,
+
+.. math:: \frac{1}{D}\sum_j R^2_j = 1 - \frac{1}{n}\sum_i \Big\|\phi_i - \frac{1}{p}\sum_{k \in N(i)} \phi_k\Big\|^2 .
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils._array_api import (
+    _is_numpy_namespace,
+    _max_precision_float_dtype,
+    get_namespace_and_device,
+    move_to,
+)
+
+from tamis.kernels.blocks import blocks
+from tamis.kernels.columns import as_columns, to_numpy
+from tamis.kernels.neighbors import nearest_neighbors
+
+Array = Any  # an array of any Array-API namespace
+
+_CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of the column
+_BLOCK = {True: 2**22, False: 2**27}  # numbers held at a time: on the host, on an accelerator
+
+
+def unit_spread(X: Array) -> np.ndarray:
+    """Standard deviation of every column, one where a column is constant: what to divide by."""
+    norm2 = to_numpy(as_columns(X).norm2)
+    return np.where(norm2 > 0, np.sqrt(np.maximum(norm2, 0) / X.shape[0]), 1.0)
+
+
+def scale_columns(X: Array, spread: np.ndarray) -> Array:
+    """Divide the columns; distances need no centering, so that sparse tables stay sparse."""
+    if sparse.issparse(X):
+        return sparse.csr_array(X @ sparse.diags_array(1.0 / spread).astype(X.dtype))
+    xp, _, device = get_namespace_and_device(X)
+    return X / xp.astype(move_to(spread, xp=xp, device=device), X.dtype)
+
+
+def own_neighbors(X: Array, n_neighbors: int, *, itself: bool) -> Array:
+    """Rows from which each row is predicted: its nearest others, one of them replaced by itself if ``itself``."""
+    if not itself:
+        return nearest_neighbors(X, n_neighbors)[0]
+    xp, _, device = get_namespace_and_device(X if not sparse.issparse(X) else np.empty(0))
+    own = xp.arange(X.shape[0], dtype=xp.int64, device=device)[:, None]
+    if n_neighbors == 1:
+        return own
+    return xp.concat([own, nearest_neighbors(X, n_neighbors - 1)[0]], axis=1)
+
+
+def r2_from_neighbors(X: Array, neighbors: Array, *, observed: Array | None = None) -> Array:
+    """R^2 of every column predicted by the mean over ``neighbors``, which are rows of ``X``.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        What is averaged.
+    neighbors : integer array of shape (n_queries, n_neighbors)
+    observed : array or sparse matrix of shape (n_queries, n_features), default=None
+        What is predicted; None stands for ``X`` itself.
+
+    Returns
+    -------
+    array of shape (n_features,)
+        At most 1; below 0 where the mean of the column does better; NaN for constant columns, where there is nothing
+        to recover.
+
+    Notes
+    -----
+    One pass over the columns in blocks; on the host, memory for a few million numbers beside the input.
+    """
+    observed = X if observed is None else observed
+    if sparse.issparse(X):
+        return _sparse_r2(X, neighbors, observed)
+    xp, _, device = get_namespace_and_device(X)
+    accumulator = _max_precision_float_dtype(xp, device)
+    average = _averaging_matrix(neighbors, X.shape[0]) if _is_numpy_namespace(xp) else None
+    width = _BLOCK[_is_numpy_namespace(xp)] // max(X.shape[0], neighbors.shape[0])
+    found = []
+    for some in blocks(X.shape[1], width):
+        known = xp.astype(X[:, some], accumulator, copy=True)
+        seen = known if observed is X else xp.astype(observed[:, some], accumulator)
+        guess = average @ known if average is not None else _gathered_mean(xp, known, neighbors)
+        apart = seen - guess
+        centered = seen - xp.mean(seen, axis=0)
+        found.append(_r2(xp, xp.sum(apart**2, axis=0), xp.sum(centered**2, axis=0), xp.sum(seen**2, axis=0)))
+    return xp.concat(found)
+
+
+def _averaging_matrix(neighbors: np.ndarray, n_samples: int) -> sparse.csr_array:
+    """Row i averages the neighbors of i."""
+    n_queries, n_neighbors = neighbors.shape
+    ends = np.arange(0, n_queries * n_neighbors + 1, n_neighbors)
+    share = np.full(neighbors.size, 1.0 / n_neighbors)
+    return sparse.csr_array((share, neighbors.ravel(), ends), shape=(n_queries, n_samples))
+
+
+def _gathered_mean(xp: Any, X: Array, neighbors: Array) -> Array:
+    total = xp.take(X, neighbors[:, 0], axis=0)
+    for slot in range(1, neighbors.shape[1]):
+        total = total + xp.take(X, neighbors[:, slot], axis=0)
+    return total / neighbors.shape[1]
+
+
+def _r2(xp: Any, left: Array, total: Array, size: Array) -> Array:
+    constant = total <= _CONSTANT**2 * size
+    safe = xp.where(constant, xp.ones_like(total), total)
+    return xp.where(constant, xp.full_like(total, xp.nan), 1.0 - left / safe)
+
+
+def _sparse_r2(X: Any, neighbors: np.ndarray, observed: Any) -> np.ndarray:
+    apart = observed - _averaging_matrix(neighbors, X.shape[0]) @ X
+    seen = as_columns(observed)
+    size = np.asarray(observed.multiply(observed).sum(axis=0)).ravel()
+    return _r2(np, np.asarray(apart.multiply(apart).sum(axis=0)).ravel(), seen.norm2, size)
+
+
+def standardized_gram(X: Array) -> np.ndarray:
+    """``K = Z Z' / D`` of the D standardized columns that are not constant, as numpy.
+
+    Cost O(n_samples^2 n_features) in blocks of columns, memory n_samples^2.
+    """
+    xp, _, device = get_namespace_and_device(X)
+    accumulator = _max_precision_float_dtype(xp, device)
+    spread = unit_spread(X)
+    gram = None
+    for some in blocks(X.shape[1], _BLOCK[_is_numpy_namespace(xp)] // X.shape[0]):
+        block = scale_columns(X[:, some], spread[some])
+        block = xp.astype(block - xp.mean(block, axis=0), accumulator, copy=False)
+        gram = block @ block.T if gram is None else gram + block @ block.T
+    return to_numpy(gram) / np.trace(to_numpy(gram)) * X.shape[0]
+
+
+def fit_from_gram(gram: np.ndarray, neighbors: np.ndarray) -> float:
+    """Mean R^2 over all features from ``K = Z Z' / D`` alone; does not depend on the number of features."""
+    rows = np.arange(len(gram))[:, None]
+    to_neighbors = gram[rows, neighbors].mean(axis=1)
+    among = gram[neighbors[:, :, None], neighbors[:, None, :]].mean(axis=(1, 2))
+    return float(1.0 - np.mean(np.diagonal(gram) - 2.0 * to_neighbors + among))
+
+
+def fit_along(X: np.ndarray, supports: Sequence[np.ndarray], gram: np.ndarray, n_neighbors: int) -> Iterator[float]:
+    """Leave-one-out FIT of one selection after another; where one continues the last, distances only add up.
+
+    Memory n_samples^2, time O(n_samples^2) per feature added and per selection.
+    """
+    spread = unit_spread(X)
+    distance2 = np.zeros((len(X), len(X)))
+    counted = np.empty(0, dtype=np.int64)
+    for support in supports:
+        if not np.array_equal(support[: counted.size], counted):
+            distance2[:], counted = 0.0, counted[:0]
+        added = support[counted.size :]
+        if added.size:
+            distance2 += euclidean_distances(scale_columns(X[:, added], spread[added]), squared=True)
+        counted = support
+        np.fill_diagonal(distance2, np.inf)
+        nearest = np.argpartition(distance2, n_neighbors - 1, axis=1)[:, :n_neighbors]
+        np.fill_diagonal(distance2, 0.0)
+        yield fit_from_gram(gram, nearest)

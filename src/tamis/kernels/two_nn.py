@@ -1,0 +1,66 @@
+"""The 2-NN dimension of a table (Facco et al. 2017): how far the second neighbor lies behind the first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils._array_api import get_namespace_and_device
+
+from tamis.kernels.columns import as_columns, to_numpy
+from tamis.kernels.neighbors import nearest_neighbors
+
+Array = Any  # an array of any Array-API namespace
+
+_EQUAL = 1e-12  # logarithm of a ratio of distances that rounding alone explains
+
+
+def fit_two_nn(distances: np.ndarray, *, discard: float = 0.1) -> float:
+    r"""Slope of :math:`-\log(1 - F)` over :math:`\log\mu`, through the origin.
+
+    The ratios :math:`\mu = r_2 / r_1` of samples in a space of dimension :math:`d` follow
+    :math:`F(\mu) = 1 - \mu^{-d}`; the i-th smallest of N stands for :math:`F = i / N`.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_samples, 2)
+        To the nearest and second nearest neighbor of each sample.
+    discard : float, default=0.1
+        Share of the ratios left out, the largest; ``floor((1 - discard) N) + 1`` are kept, but never the last.
+
+    Returns
+    -------
+    float
+        A sample with a neighbor at distance zero has an infinite ratio, which counts in N but cannot lie on the line:
+        0 where all are such, as for a law of dimension 0. Infinite where all ratios are 1.
+    """
+    nearest, second = np.asarray(distances, dtype=float).T
+    n = nearest.size
+    ratio = np.sort(np.divide(second, nearest, out=np.full(n, np.inf), where=nearest > 0))
+    kept = min(int((1.0 - discard) * n + 1e-9) + 1, n - 1, np.count_nonzero(np.isfinite(ratio)))
+    x = np.log(ratio[:kept])
+    y = -np.log1p(-np.arange(1, kept + 1) / n)
+    if kept == 0:
+        return 0.0
+    return float(x @ y / (x @ x)) if x[-1] > _EQUAL else np.inf
+
+
+def measure_two_nn(X: Array, *, discard: float = 0.1, standardize: bool = True) -> float:
+    """2-NN dimension of the rows of a table of at least 3: numpy, sparse, or an Array-API array on its device."""
+    table = standardize_columns(X) if standardize else X
+    return fit_two_nn(to_numpy(nearest_neighbors(table, 2)[1]), discard=discard)
+
+
+def standardize_columns(X: Array) -> Array:
+    """Columns of zero mean and unit variance, constant ones zero; sparse ones keep their mean, unseen by distances."""
+    columns = as_columns(X)
+    norm2 = to_numpy(columns.norm2)
+    scale = np.sqrt(np.divide(X.shape[0], norm2, out=np.zeros_like(norm2), where=norm2 > 0))
+    if sparse.issparse(X):
+        return (X @ sparse.diags_array(scale.astype(X.dtype))).tocsr()
+    xp, _, _ = get_namespace_and_device(X)
+    center = columns.as_array(columns.means(np.arange(X.shape[1])))
+    Z = X - xp.astype(center, X.dtype, copy=False)
+    Z *= xp.astype(columns.as_array(scale), X.dtype, copy=False)
+    return Z

@@ -1,0 +1,121 @@
+"""Keep as many features as it takes to recover all of them, as well as can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+from sklearn.utils._param_validation import Interval
+
+from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule
+from tamis.kernels.columns import to_numpy
+from tamis.kernels.faithfulness import fit_along, standardized_gram
+
+_FIRST_LOOK = 64  # features that a sequential ranker gives before the curve is looked at
+
+
+class FITPlateau(StoppingRule, name="fit-plateau"):
+    r"""Keep the fewest features from which all features are recovered about as well as from any number.
+
+    .. math:: k^* = \min \{ k : \mathrm{FIT}(S_k) \ge \max_m \mathrm{FIT}(S_m) - \varepsilon \}
+
+    with :math:`S_k` the first k features of the order and FIT the mean over all features of the leave-one-out
+    :math:`R^2` of a nearest-neighbor regressor on :math:`S_k` (Doquet 2019, Algorithm 8, without a sample among its own
+    neighbors). An answer to "how many" that needs no target; the thesis leaves the question open (Sec. 2.3).
+
+    Parameters
+    ----------
+    tolerance : float, default=0.01
+        :math:`\varepsilon`: share of variance, on average over the features, that may be lost against the plateau.
+    n_neighbors : int, default=5
+        Of the regressor.
+    max_samples : int, default=1000
+        The curve is computed on so many rows, drawn at random, where there are more.
+    random_state : int, RandomState or None, default=None
+        For that draw; None takes the ranker's own.
+
+    Notes
+    -----
+    The plateau is the highest FIT of those along the order and that of all features. Every k is tried up to 32, then
+    about one in ten. Cost: O(r^2 K) for r rows and K ranked features, plus a sort of r^2 distances per k tried; memory
+    r^2. The FIT of a selection is not monotone: features that are noise blur the neighborhoods.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import LaplacianScore
+    >>> from tamis.stop import FITPlateau
+    >>> t = np.random.default_rng(0).uniform(size=(200, 1))
+    >>> X = np.hstack([t, t**2, np.sqrt(t), np.exp(t)])
+    >>> LaplacianScore(stop=FITPlateau()).fit(X).stop_.n_features
+    1
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "tolerance": [Interval(Real, 0, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "max_samples": [Interval(Integral, 3, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self, tolerance: float = 0.01, *, n_neighbors: int = 5, max_samples: int = 1000, random_state: Any = None
+    ) -> None:
+        self.tolerance = tolerance
+        self.n_neighbors = n_neighbors
+        self.max_samples = max_samples
+        self.random_state = random_state
+
+    def enough(self, path: Sequence[Step]) -> bool:
+        """A first look at some features; the ranker goes on if all of them are kept."""
+        return len(path) >= _FIRST_LOOK
+
+    def decide(
+        self,
+        ranker: Ranker,
+        ranking: Ranking,
+        X: Any,
+        y: np.ndarray | None,
+        rng: np.random.RandomState,
+        sample_weight: np.ndarray | None = None,
+    ) -> StopDecision:
+        """Cut where the curve first comes within the tolerance of its plateau."""
+        if not ranking.order.size:
+            return StopDecision(0, "no feature could be ranked", label="leave-one-out FIT")
+        every = np.arange(ranker._n_candidates(X))
+        table = _dense(ranker._features(_draw_rows(X, self.max_samples, rng), every))
+        curve_at = tried_sizes(ranking.order.size)
+        if len(table) < 3:
+            return StopDecision(ranking.order.size, f"all {ranking.order.size} features: too few rows to judge fewer")
+        n_neighbors = min(self.n_neighbors, len(table) - 1)
+        gram = standardized_gram(table)
+        *curve, whole = fit_along(table, [*(ranking.order[:k] for k in curve_at), every], gram, n_neighbors)
+        plateau = max(*curve, whole)
+        threshold = plateau - self.tolerance
+        within = np.flatnonzero(np.array(curve) >= threshold)
+        kept = int(curve_at[within[0]]) if within.size else ranking.order.size
+        recovered = curve[within[0]] if within.size else curve[-1]
+        reason = f"the first {kept} features recover {recovered:.1%} of the variance of all, leave-one-out"
+        reason += f"; more of them recover {plateau:.1%} at best" if within.size else f"; all recover {whole:.1%}"
+        return StopDecision(kept, reason, np.array(curve), curve_at, threshold=threshold, label="leave-one-out FIT")
+
+
+def tried_sizes(most: int) -> np.ndarray:
+    """Every number up to 32, then about one in ten, and the last."""
+    sizes = list(range(1, min(most, 32) + 1))
+    while sizes[-1] < most:
+        sizes.append(min(most, sizes[-1] + max(1, sizes[-1] // 10)))
+    return np.array(sizes)
+
+
+def _draw_rows(X: Any, max_samples: int, rng: np.random.RandomState) -> Any:
+    if X.shape[0] <= max_samples:
+        return X
+    return _safe_indexing(X, np.sort(rng.choice(X.shape[0], max_samples, replace=False)))
+
+
+def _dense(X: Any) -> np.ndarray:
+    return X.toarray() if hasattr(X, "toarray") else np.asarray(to_numpy(X))

@@ -1,0 +1,86 @@
+"""The plateau of FIT: how many features stand for all."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tamis import LaplacianScore, MaxVariance, RandomSelection
+from tamis.assess import fit_score
+from tamis.stop import FITPlateau
+from tamis.stop._fit_plateau import tried_sizes
+
+
+def curved(n=200, d=30, latent=3, noise=0.01, seed=0):
+    """Smooth functions of a few hidden variables, which are the first columns and vary most."""
+    rng = np.random.RandomState(seed)
+    t = rng.uniform(-1, 1, (n, latent))
+    mixed = np.tanh(t @ rng.standard_normal((latent, d - latent)))
+    return np.column_stack([3 * t, mixed]) + noise * rng.standard_normal((n, d))
+
+
+def test_the_curve_is_the_leave_one_out_fit_of_each_number_of_features():
+    X = curved()
+    ranker = MaxVariance(stop=FITPlateau()).fit(X)
+    decision = ranker.stop_
+    for k, value in zip(decision.curve_at, decision.curve, strict=True):
+        assert value == pytest.approx(fit_score(X, ranker.order_[:k]), abs=1e-9)
+
+
+def test_it_keeps_the_fewest_features_within_the_tolerance_of_the_best():
+    X = curved()
+    decision = MaxVariance(stop=FITPlateau(0.02)).fit(X).stop_
+    best = max(decision.curve.max(), fit_score(X, None))
+    within = decision.curve >= best - 0.02
+    assert decision.n_features == decision.curve_at[within][0]
+    assert decision.threshold == pytest.approx(best - 0.02)
+    assert f"the first {decision.n_features} features" in decision.reason
+
+
+def test_three_hidden_variables_need_three_features():
+    assert MaxVariance(stop="fit-plateau").fit(curved()).stop_.n_features == 3
+
+
+def test_a_larger_tolerance_never_keeps_more():
+    X = curved(noise=0.3)
+    kept = [MaxVariance(stop=FITPlateau(eps)).fit(X).stop_.n_features for eps in (0.0, 0.01, 0.05, 0.2)]
+    assert kept == sorted(kept, reverse=True)
+
+
+def test_every_size_is_tried_at_first_and_the_last_always():
+    for most in (1, 31, 32, 33, 1000):
+        sizes = tried_sizes(most)
+        assert sizes[0] == 1
+        assert sizes[-1] == most
+        assert (np.diff(sizes) >= 1).all()
+    assert tried_sizes(1000).size < 80
+
+
+def test_large_tables_are_judged_on_some_rows_and_repeatably():
+    X = curved(500)
+    rule = FITPlateau(max_samples=100, random_state=3)
+    first, second = MaxVariance(stop=rule).fit(X).stop_, MaxVariance(stop=rule).fit(X).stop_
+    np.testing.assert_array_equal(first.curve, second.curve)
+    other = MaxVariance(stop=FITPlateau(max_samples=100, random_state=4)).fit(X).stop_
+    assert not np.array_equal(first.curve, other.curve)
+
+
+def test_sparse_tables_are_judged_too():
+    X = sparse.csr_array(curved() * (np.random.RandomState(0).uniform(size=(200, 30)) < 0.5))
+    found, dense = MaxVariance(stop=FITPlateau()).fit(X).stop_, MaxVariance(stop=FITPlateau()).fit(X.toarray()).stop_
+    np.testing.assert_allclose(found.curve, dense.curve, atol=1e-9)
+
+
+def test_two_rows_cannot_tell():
+    ranker = LaplacianScore().fit([[0.0, 1.0], [1.0, 3.0]])
+    assert ranker.stop_.n_features == 2
+    assert "too few rows" in ranker.stop_.reason
+
+
+def test_it_works_with_any_ranker():
+    assert 1 <= RandomSelection(stop=FITPlateau(), random_state=0).fit(curved()).stop_.n_features <= 30
+
+
+@pytest.mark.parametrize("arguments", [{"tolerance": -1}, {"n_neighbors": 0}, {"max_samples": 2}])
+def test_bad_parameters_are_refused(arguments):
+    with pytest.raises(ValueError, match=next(iter(arguments))):
+        MaxVariance(stop=FITPlateau(**arguments)).fit(curved())
