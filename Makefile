@@ -17,9 +17,13 @@ lint: .venv/all
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: .venv/all
+bench: .venv/peers
 	$(BIN)/python -m bench probe
 	$(BIN)/python -m bench gram-schmidt-speed
+	$(BIN)/python -m bench dimension
+	$(BIN)/python -m bench spectral
+	$(BIN)/python -m bench spectral-speed
+	$(BIN)/python -m bench fit-speed
 
 clean:
 	rm -rf .venv build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
@@ -35,4 +39,8 @@ clean:
 
 .venv/all: .venv/core
 	$(PIP) --no-build-isolation $(ALL) --group test --group lint --group bench
+	touch $@
+
+.venv/peers: .venv/all
+	$(PIP) --group peers
 	touch $@

@@ -6,8 +6,11 @@ import json
 import sys
 
 BENCHES = {
+    "dimension": "bench.papers.dimension",
     "probe": "bench.papers.probe",
     "gram-schmidt-speed": "bench.speed.gram_schmidt",
+    "spectral-speed": "bench.speed.spectral",
+    "fit-speed": "bench.speed.fit",
 }
 
 

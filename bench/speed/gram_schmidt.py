@@ -9,17 +9,15 @@ Processes take turns over all contestants, so that noise hits all alike; entries
 
 import json
 import statistics
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.linear_model import orthogonal_mp
 
+from bench.process import in_fresh_process, peak_megabytes, timed
 from bench.table import Targets, show
 from tamis import GramSchmidt
 from tamis.dictionary import Monomials
@@ -98,12 +96,6 @@ def contestants(X: np.ndarray, y: np.ndarray, k: int) -> dict[str, Callable[[], 
     }
 
 
-def timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.perf_counter()
-    result = call()
-    return time.perf_counter() - start, result
-
-
 def one_process(name: str, n: int, n_candidates: int, k: int) -> dict[str, Any]:
     """First and second call of one contestant; meant to run in a process of its own."""
     X, y = make_problem(n, n_candidates, correlated=False)
@@ -113,12 +105,6 @@ def one_process(name: str, n: int, n_candidates: int, k: int) -> dict[str, Any]:
     first, order = timed(call)
     second, _ = timed(call)
     return {"first": first, "second": second, "order": order}
-
-
-def peak_megabytes() -> float:
-    """Most memory that this process ever held (getrusage would count its parent's, too)."""
-    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
-    return int(line.split()[1]) / 1024
 
 
 def monomials(n: int, n_variables: int) -> dict[str, Any]:
@@ -133,12 +119,6 @@ def monomials(n: int, n_variables: int) -> dict[str, Any]:
     return {"candidates": selector.support_.size, "seconds": seconds, "megabytes": megabytes, "kept": names}
 
 
-def in_fresh_process(*arguments: Any) -> dict[str, Any]:
-    """Run this module with the given arguments in a process of its own."""
-    command = [sys.executable, "-m", "bench.speed.gram_schmidt", *map(str, arguments)]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-
-
 def run(*, quick: bool = False) -> dict[str, Any]:
     n, n_candidates, k = (500, 20_000, 50) if quick else (1000, 100_000, 50)
     names = list(contestants(np.empty((0, 0)), np.empty(0), k))
@@ -146,7 +126,7 @@ def run(*, quick: bool = False) -> dict[str, Any]:
     for turn in range(2 if quick else 5):
         for name in names:
             if turn < (2 if name in ("fastcan", "explicit deflation") else 5):
-                calls[name].append(in_fresh_process(name, n, n_candidates, k))
+                calls[name].append(in_fresh_process(__spec__.name, name, n, n_candidates, k))
     first = {name: statistics.median(call["first"] for call in each) for name, each in calls.items()}
     second = {name: statistics.median(call["second"] for call in each) for name, each in calls.items()}
     order = {name: each[0]["order"] for name, each in calls.items()}
@@ -170,7 +150,7 @@ def run(*, quick: bool = False) -> dict[str, Any]:
     same["fastcan"] = order["fastcan"] == order["explicit deflation"]
     same["blocks, correlated columns"] = searched(X, y, k, 3072) == explicit_deflation(X, y, k)
     show("Same order as explicit deflation", ("contestant", "same"), list(same.items()))
-    products_of_two = in_fresh_process("monomials", 500, 300 if quick else 2000)
+    products_of_two = in_fresh_process(__spec__.name, "monomials", 500, 300 if quick else 2000)
     show(
         "Products of two variables as candidates, 500 rows: three matter, the calibrated probe at risk .05 chooses",
         ("candidates", "seconds", "peak memory", "kept"),

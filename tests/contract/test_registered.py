@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 import tamis
+import tamis.assess
 import tamis.dictionary
+import tamis.dimension
 import tamis.plots
 import tamis.rank
 import tamis.stop
@@ -109,7 +111,7 @@ def test_a_docstring_holds_objective_parameters_and_example(documented):
 
 
 def documented_modules() -> list:
-    packages = (tamis.rank, tamis.stop, tamis.dictionary, tamis.plots)
+    packages = (tamis.rank, tamis.stop, tamis.dimension, tamis.dictionary, tamis.assess, tamis.plots)
     named = [importlib.import_module(f"tamis.{name}") for name in ("datasets._generators", "testing")]
     return [module for package in packages for module in modules_of(package)] + named
 

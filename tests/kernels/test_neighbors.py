@@ -44,6 +44,22 @@ def test_the_distances_are_right_whatever_the_ties(table):
         np.testing.assert_allclose(distances, oracle.nearest(X, n_neighbors)[1], rtol=1e-12)
 
 
+@settings(deadline=None, max_examples=30, derandomize=True)
+@given(
+    table=hnp.arrays(np.int8, st.tuples(st.integers(20, 40), st.integers(1, 16)), elements=st.integers(0, 1)),
+    kind=st.sampled_from(["dense", "sparse", "device"]),
+    n_neighbors=st.integers(1, 12),
+)
+def test_ties_go_to_the_lowest_row_however_many_there_are(table, kind, n_neighbors):
+    X = table.astype(float)
+    expected = oracle.nearest(X, n_neighbors)
+    with config_context(array_api_dispatch=kind == "device"):
+        given = {"dense": X, "sparse": sparse.csr_array(X), "device": array_api_strict.asarray(X)}[kind]
+        indices, distances = nearest_neighbors(given, n_neighbors)
+        np.testing.assert_allclose(np.asarray(distances), expected[1], rtol=1e-12)
+        np.testing.assert_array_equal(np.asarray(indices), expected[0])
+
+
 def test_single_precision_is_kept_and_agrees():
     X = np.random.RandomState(0).standard_normal((50, 30))
     indices, distances = nearest_neighbors(X.astype(np.float32), 3)

@@ -28,7 +28,7 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
 
     Parameters
     ----------
-    tolerance : float, default=0.01
+    tolerance : float, default=0.02
         :math:`\varepsilon`: share of variance, on average over the features, that may be lost against the plateau.
     n_neighbors : int, default=5
         Of the regressor.
@@ -62,7 +62,7 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
     }
 
     def __init__(
-        self, tolerance: float = 0.01, *, n_neighbors: int = 5, max_samples: int = 1000, random_state: Any = None
+        self, tolerance: float = 0.02, *, n_neighbors: int = 5, max_samples: int = 1000, random_state: Any = None
     ) -> None:
         self.tolerance = tolerance
         self.n_neighbors = n_neighbors

@@ -1,0 +1,112 @@
+"""What a comparison is given: rankers and data sets, each with a name, checked before any work is done."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from tamis._validation import check_not_all_constant, check_table, known_names
+from tamis.assess._comparison import ALL_FEATURES, RANDOM
+from tamis.base import Ranker
+from tamis.rank.univariate._random_selection import RandomSelection
+
+
+@dataclass(frozen=True)
+class Data:
+    """A validated data set, and the numbers of features to try on it."""
+
+    name: str
+    X: Any
+    y: np.ndarray | None
+    feature_names: list[str] | None
+    ks: tuple[int, ...]
+    notes: tuple[str, ...]
+
+
+def name_rankers(rankers: Any) -> dict[str, Ranker]:
+    """Rankers by name: the mapping's own, else the class, with the parameters where a class comes twice."""
+    if isinstance(rankers, Mapping):
+        named = [(str(name), ranker) for name, ranker in rankers.items()]
+    else:
+        each = [rankers] if isinstance(rankers, Ranker) else list(rankers)
+        named = [(type(ranker).__name__, ranker) for ranker in each]
+    for name, ranker in named:
+        _check_ranker(name, ranker)
+    if not named:
+        raise ValueError("rankers is empty: there is nothing to compare")
+    if not isinstance(rankers, Mapping):
+        classes = [name for name, _ in named]
+        named = [
+            (name if classes.count(name) == 1 else name + _changed_parameters(ranker), ranker) for name, ranker in named
+        ]
+    names = [name for name, _ in named]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"rankers holds {twice[0]} twice, alike but for stop or seed; name them in a mapping")
+    return dict(named)
+
+
+def _check_ranker(name: str, ranker: Any) -> None:
+    if not isinstance(ranker, Ranker):
+        hint = f": give an instance, {ranker.__name__}()" if inspect.isclass(ranker) else ""
+        raise ValueError(f"{ranker!r} is no ranker of this library{hint}")
+    if getattr(ranker, "dictionary", None) is not None:
+        raise ValueError(f"{name} ranks the features of a dictionary, and the metrics know the columns of X only")
+    if name in (RANDOM, ALL_FEATURES):
+        raise ValueError(f"'{name}' is the name of a line of reference; call the ranker something else")
+
+
+def _changed_parameters(ranker: Ranker) -> str:
+    """``(form='unbiased')``; empty where all parameters that matter here have their defaults."""
+    defaults = {name: given.default for name, given in inspect.signature(type(ranker)).parameters.items()}
+    changed = [
+        f"{name}={value!r}"
+        for name, value in ranker.get_params(deep=False).items()
+        if name not in ("stop", "random_state") and repr(value) != repr(defaults[name])
+    ]
+    return f"({', '.join(changed)})" if changed else ""
+
+
+def name_data(data: Any, y: Any) -> dict[str, tuple[Any, Any]]:
+    """Tables and targets by name."""
+    if not isinstance(data, Mapping) or isinstance(data, Bunch):
+        table = _table_and_target(data)
+        return {"data": (table[0], y if y is not None else table[1])}
+    if y is not None:
+        raise ValueError("y goes with one table; with a mapping of data sets give each as (X, y)")
+    named = {str(name): _table_and_target(each) for name, each in data.items()}
+    if len(named) < max(len(data), 1):
+        raise ValueError("data must hold one data set at least, and each under a name of its own")
+    return named
+
+
+def _table_and_target(each: Any) -> tuple[Any, Any]:
+    if isinstance(each, Bunch):  # as this library or scikit-learn loads it
+        return each.get("X", each.get("data")), each.get("y", each.get("target"))
+    return each if isinstance(each, tuple) and len(each) == 2 else (each, None)
+
+
+def read_data(name: str, X: Any, y: Any, ks: int | Sequence[int]) -> Data:
+    """Validate once what every task will read."""
+    reader = RandomSelection()
+    try:
+        if y is None:
+            X, _ = check_table(reader, X, accept_sparse=True)
+        else:
+            X, y = check_table(reader, X, y, accept_sparse=True)
+        check_not_all_constant(X)
+    except ValueError as error:
+        raise ValueError(f"data set '{name}': {error}") from error
+    names = known_names(reader)
+    wanted = sorted(set(np.atleast_1d(np.asarray(ks)).tolist()))
+    if not wanted or not all(isinstance(k, int) and k >= 1 for k in wanted):
+        raise ValueError(f"ks={ks!r} must be whole numbers, each at least 1")
+    within = tuple(int(k) for k in wanted if k <= X.shape[1])
+    if not within:
+        raise ValueError(f"data set '{name}' has {X.shape[1]} features, fewer than any of ks={list(wanted)}")
+    notes = tuple(f"k = {k} skipped on '{name}', which has {X.shape[1]} features" for k in wanted if k > X.shape[1])
+    return Data(name, X, y, None if names is None else [str(each) for each in names], within, notes)

@@ -1,0 +1,173 @@
+"""Results on disk: written whole after each task, so that a run that ends early can go on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import joblib
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+Row = dict[str, Any]
+T = TypeVar("T")
+
+_HEADER = {"format": "tamis comparison", "version": 1}
+_SETTLED = ("stop", "random_state", "n_jobs")  # set by the comparison, or without effect on the result
+
+
+class ResultsFile:
+    """Finished tasks by key, each with the fingerprint of what it was computed from.
+
+    One JSON object per line: a header, then one task each. Opening reads what is there, and refuses a file that is
+    damaged or something else.
+
+    Parameters
+    ----------
+    path : path-like
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        if self.path.is_dir():
+            raise ValueError(f"results_file={self.path} is a folder; name a file")
+        if not self.path.parent.is_dir():
+            raise ValueError(f"results_file={self.path}: there is no folder {self.path.parent}")
+        self._fingerprints: dict[str, str] = {}
+        self._lines: dict[str, str] = {}
+        if self.path.exists():
+            self._read()
+        else:
+            self._write()  # what cannot be written should be known before the work is done
+
+    def rows(self, key: str, fingerprint: str) -> list[Row] | None:
+        """Rows of a finished task; None if it was never finished, had errors, or was another task."""
+        if self._fingerprints.get(key) != fingerprint:
+            return None
+        rows = [_decode_row(row) for row in json.loads(self._lines[key])["rows"]]
+        return None if any(row["error"] for row in rows) else rows
+
+    def add(self, key: str, fingerprint: str, rows: Iterable[Row]) -> None:
+        """Keep the rows of a finished task, and write the file."""
+        task = {"task": key, "fingerprint": fingerprint, "rows": [_encode_row(row) for row in rows]}
+        self._fingerprints[key] = fingerprint
+        self._lines[key] = json.dumps(task, allow_nan=False)
+        self._write()
+
+    def _read(self) -> None:
+        try:
+            header, *lines = self.path.read_text(encoding="utf-8").splitlines()
+            known = json.loads(header) == _HEADER
+        except ValueError:  # also what is not text, and what is not JSON
+            known = False
+        if not known:
+            raise ValueError(
+                f"results_file={self.path} exists and is not a file of results; it is left as it is. Name another, or "
+                "move it away"
+            )
+        for number, line in enumerate(lines, start=2):
+            try:
+                task = json.loads(line)
+                key, fingerprint, rows = str(task["task"]), str(task["fingerprint"]), task["rows"]
+                [_decode_row(row)["error"] for row in rows]
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise ValueError(
+                    f"results_file={self.path} is damaged at line {number}; it is left as it is. Remove the line, or "
+                    "move the file away"
+                ) from error
+            self._fingerprints[key], self._lines[key] = fingerprint, line
+
+    def _write(self) -> None:
+        """Write beside the destination and move there: a reader finds the old file or the new one, always whole."""
+        part = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
+        try:
+            with open(part, "w", encoding="utf-8") as file:
+                file.write("\n".join([json.dumps(_HEADER), *self._lines.values()]) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, self.path)
+        except BaseException:  # Ctrl-C too
+            part.unlink(missing_ok=True)
+            raise
+
+
+def run_tasks(
+    run: Callable[[T], list[Row]],
+    tasks: Mapping[str, T],
+    fingerprints: Mapping[str, str] | None = None,
+    *,
+    n_jobs: int | None = None,
+    file: ResultsFile | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, list[Row]]:
+    """Rows of every task by its key, in the order of ``tasks``; what ``file`` knows by its fingerprint is not run."""
+    found: dict[str, list[Row]] = {}
+    if file is not None and fingerprints is not None:
+        known = {key: file.rows(key, fingerprints[key]) for key in tasks}
+        found = {key: rows for key, rows in known.items() if rows is not None}
+    pending = [key for key in tasks if key not in found]
+    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
+        delayed(_run_keyed)(run, key, tasks[key]) for key in pending
+    )
+    try:
+        for key, rows in results:
+            found[key] = rows
+            if file is not None and fingerprints is not None:
+                file.add(key, fingerprints[key], rows)
+            if progress is not None:
+                progress(len(found), len(tasks))
+    except BaseException:  # Ctrl-C too: what is finished is saved, and the rest is given up without a further word
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*tasks which were still being processed", category=UserWarning)
+            results.close()
+        raise
+    return {key: found[key] for key in tasks}
+
+
+def _run_keyed(run: Callable[[T], list[Row]], key: str, task: T) -> tuple[str, list[Row]]:
+    return key, run(task)
+
+
+def _encode_row(row: Row) -> Row:
+    """A row as JSON knows it, which has no NaN."""
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+
+
+def _decode_row(row: Row) -> Row:
+    return {**row, "value": math.nan if row["value"] is None else row["value"]}
+
+
+def fingerprint(*parts: Any) -> str:
+    """Digest of what a task's rows depend on."""
+    return hashlib.sha256("\n".join(describe(part) for part in parts).encode()).hexdigest()
+
+
+def describe(value: Any) -> str:
+    """Text that differs between values that matter to a result; estimators by class and parameters, arrays by digest.
+
+    A function is known by its name, not by what it does.
+    """
+    if isinstance(value, BaseEstimator):
+        parameters = {
+            name: each for name, each in value.get_params(deep=False).items() if name.split("__")[-1] not in _SETTLED
+        }
+        return f"{type(value).__module__}.{type(value).__qualname__}{describe(parameters)}"
+    if isinstance(value, Mapping):
+        return str(sorted((describe(key), describe(each)) for key, each in value.items()))
+    if isinstance(value, (list, tuple)):
+        return str([describe(each) for each in value])
+    if sparse.issparse(value):
+        return describe([value.format, value.shape, value.data, value.indices, value.indptr])
+    if isinstance(value, np.ndarray):
+        return str(joblib.hash(value))
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return repr(value)
