@@ -1,6 +1,7 @@
 # The public names, one line each; __init__.py loads them on first use.
 from tamis.rank.greedy._forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
 from tamis.rank.greedy._gram_schmidt import GramSchmidt as GramSchmidt
+from tamis.rank.relief._relief_f import ReliefF as ReliefF
 from tamis.rank.spectral._laplacian_score import LaplacianScore as LaplacianScore
 from tamis.rank.spectral._mcfs import MCFS as MCFS
 from tamis.rank.spectral._spec import SPEC as SPEC

@@ -19,6 +19,13 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "MCFS": [{}, {"stop": 1, "n_clusters": 2}, {"stop": None, "n_nonzero": 3}],
     "MaxVariance": [{}, {"stop": 1}, {"stop": None}],
     "RandomSelection": [{}, {"stop": 1}, {"stop": None, "random_state": 0}],
+    "ReliefF": [
+        {},
+        {"stop": 1},
+        {"stop": None, "metric": "manhattan", "difference": "squared"},
+        {"n_samples": 20, "random_state": 0},
+        {"n_neighbors": 1, "difference": "squared", "stop": 1},
+    ],
     "SPEC": [{}, {"stop": 1, "phi": 1}, {"stop": None, "phi": 3}, {"prefer": "rough", "weight": "rbf"}],
 }
 

@@ -1,0 +1,1 @@
+"""Methods that compare every sample with its neighbors."""
