@@ -9,6 +9,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn import config_context
 
+from tamis.kernels import neighbors as module
 from tamis.kernels.neighbors import nearest_neighbors
 from tests.oracles import neighbors as oracle
 
@@ -58,6 +59,32 @@ def test_ties_go_to_the_lowest_row_however_many_there_are(table, kind, n_neighbo
         indices, distances = nearest_neighbors(given, n_neighbors)
         np.testing.assert_allclose(np.asarray(distances), expected[1], rtol=1e-12)
         np.testing.assert_array_equal(np.asarray(indices), expected[0])
+
+
+@pytest.mark.parametrize("n_columns", [3, 40])
+@pytest.mark.parametrize("kind", ["host", "device"])
+def test_rows_that_nearly_coincide_are_told_apart(n_columns, kind):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((60, n_columns))
+    X[:20] = X[0] + 1e-9 * rng.standard_normal((20, n_columns))
+    expected = oracle.nearest(X - X.mean(axis=0), 3)
+    with config_context(array_api_dispatch=kind == "device"):
+        indices, distances = nearest_neighbors(X if kind == "host" else array_api_strict.asarray(X), 3)
+        np.testing.assert_array_equal(np.asarray(indices), expected[0])
+        np.testing.assert_allclose(np.asarray(distances), expected[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_neighbors", [2, 30])
+def test_the_ways_to_search_agree(n_neighbors, monkeypatch):
+    X = np.random.RandomState(0).standard_normal((80, 30)) * 10.0 ** np.linspace(-3, 3, 30)
+    expected = oracle.nearest(X - X.mean(axis=0), n_neighbors)
+    for few, tree in ((100, 0), (0, 0), (0, 100)):
+        monkeypatch.setattr(module, "_FEW", few)
+        monkeypatch.setattr(module, "_TREE_COLUMNS", tree)
+        monkeypatch.setattr(module, "_SIEVE_BLOCK", 500)
+        indices, distances = nearest_neighbors(X, n_neighbors)
+        np.testing.assert_array_equal(indices, expected[0])
+        np.testing.assert_allclose(distances, expected[1], rtol=1e-12)
 
 
 def test_single_precision_is_kept_and_agrees():

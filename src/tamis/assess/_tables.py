@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing
 
 from tamis._validation import check_table, known_names
-from tamis.kernels.faithfulness import scale_columns, unit_spread
+from tamis.kernels.scaling import scale_columns, unit_spread
 
 
 class _Reader(BaseEstimator):

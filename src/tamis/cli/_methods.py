@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 import tamis
 from tamis.base import Ranker, StoppingRule, rule_class, rule_names
 
@@ -65,7 +67,7 @@ def make_ranker(
     jobs: int | None = None,
 ) -> Ranker:
     """A ranker with the parameters given by ``--param``, ``--seed`` and ``--jobs``."""
-    given = _parse_parameters("--param", params, method, kebab(method.__name__), reserved={"stop": "--stop"})
+    given = parse_parameters("--param", params, method, kebab(method.__name__), reserved={"stop": "--stop"})
     return method(**{**_shared(method, seed, jobs), **given, "stop": stop})
 
 
@@ -109,7 +111,7 @@ def make_stop(
             **parameters,
             **_shared(rule, seed, jobs),
             **dict(given.values()),
-            **_parse_parameters("--stop-param", params, rule, name),
+            **parse_parameters("--stop-param", params, rule, name),
         }
     )
 
@@ -148,10 +150,10 @@ def _shared(cls: type[Ranker] | type[StoppingRule], seed: int | None, jobs: int 
     return {name: value for name, value in wanted.items() if value is not None and name in known}
 
 
-def _parse_parameters(
+def parse_parameters(
     option: str,
     params: Sequence[str],
-    cls: type[Ranker] | type[StoppingRule],
+    cls: type[BaseEstimator],
     owner: str,
     reserved: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:

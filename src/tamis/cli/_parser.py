@@ -9,13 +9,14 @@ from typing import NoReturn
 
 import tamis
 from tamis.cli._demo import COMMAND as DEMO
+from tamis.cli._dimension import COMMAND as DIMENSION
 from tamis.cli._environment import Environment
 from tamis.cli._list import COMMAND as LIST
 from tamis.cli._options import Command, add_global_options
 from tamis.cli._rank import COMMAND as RANK
 from tamis.cli._select import COMMAND as SELECT
 
-COMMANDS: tuple[Command, ...] = (SELECT, RANK, LIST, DEMO)
+COMMANDS: tuple[Command, ...] = (SELECT, RANK, DIMENSION, LIST, DEMO)
 
 _EXAMPLES = """\
 examples:

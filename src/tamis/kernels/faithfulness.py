@@ -23,31 +23,17 @@ from sklearn.utils._array_api import (
     _is_numpy_namespace,
     _max_precision_float_dtype,
     get_namespace_and_device,
-    move_to,
 )
 
 from tamis.kernels.blocks import blocks
 from tamis.kernels.columns import as_columns, to_numpy
 from tamis.kernels.neighbors import nearest_neighbors
+from tamis.kernels.scaling import scale_columns, unit_spread
 
 Array = Any  # an array of any Array-API namespace
 
 _CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of the column
 _BLOCK = {True: 2**22, False: 2**27}  # numbers held at a time: on the host, on an accelerator
-
-
-def unit_spread(X: Array) -> np.ndarray:
-    """Standard deviation of every column, one where a column is constant: what to divide by."""
-    norm2 = to_numpy(as_columns(X).norm2)
-    return np.where(norm2 > 0, np.sqrt(np.maximum(norm2, 0) / X.shape[0]), 1.0)
-
-
-def scale_columns(X: Array, spread: np.ndarray) -> Array:
-    """Divide the columns; distances need no centering, so that sparse tables stay sparse."""
-    if sparse.issparse(X):
-        return sparse.csr_array(X @ sparse.diags_array(1.0 / spread).astype(X.dtype))
-    xp, _, device = get_namespace_and_device(X)
-    return X / xp.astype(move_to(spread, xp=xp, device=device), X.dtype)
 
 
 def own_neighbors(X: Array, n_neighbors: int, *, itself: bool) -> Array:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.utils._array_api import get_namespace_and_device
 
-from tamis.kernels.columns import as_columns, to_numpy
+from tamis.kernels.columns import to_numpy
 from tamis.kernels.neighbors import nearest_neighbors
+from tamis.kernels.scaling import standardize_columns, tame
 
 Array = Any  # an array of any Array-API namespace
 
@@ -48,19 +47,5 @@ def fit_two_nn(distances: np.ndarray, *, discard: float = 0.1) -> float:
 
 def measure_two_nn(X: Array, *, discard: float = 0.1, standardize: bool = True) -> float:
     """2-NN dimension of the rows of a table of at least 3: numpy, sparse, or an Array-API array on its device."""
-    table = standardize_columns(X) if standardize else X
+    table = standardize_columns(tame(X)) if standardize else tame(X)
     return fit_two_nn(to_numpy(nearest_neighbors(table, 2)[1]), discard=discard)
-
-
-def standardize_columns(X: Array) -> Array:
-    """Columns of zero mean and unit variance, constant ones zero; sparse ones keep their mean, unseen by distances."""
-    columns = as_columns(X)
-    norm2 = to_numpy(columns.norm2)
-    scale = np.sqrt(np.divide(X.shape[0], norm2, out=np.zeros_like(norm2), where=norm2 > 0))
-    if sparse.issparse(X):
-        return (X @ sparse.diags_array(scale.astype(X.dtype))).tocsr()
-    xp, _, _ = get_namespace_and_device(X)
-    center = columns.as_array(columns.means(np.arange(X.shape[1])))
-    Z = X - xp.astype(center, X.dtype, copy=False)
-    Z *= xp.astype(columns.as_array(scale), X.dtype, copy=False)
-    return Z

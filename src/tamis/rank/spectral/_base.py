@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tamis.base import Ranker
 from tamis.kernels.columns import to_numpy
-from tamis.kernels.faithfulness import scale_columns, unit_spread
+from tamis.kernels.scaling import scale_columns, unit_spread
 from tamis.kernels.graph import ClassGraph, Graph, KernelGraph, heat_width, neighbor_graph
 from tamis.kernels.neighbors import nearest_neighbors
 from tamis.kernels.targets import encode_classes

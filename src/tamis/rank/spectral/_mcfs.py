@@ -12,7 +12,7 @@ from sklearn.linear_model import lars_path
 from sklearn.utils._param_validation import Interval
 
 from tamis.base import Ranking
-from tamis.kernels.faithfulness import scale_columns, unit_spread
+from tamis.kernels.scaling import scale_columns, unit_spread
 from tamis.kernels.graph import informative_eigenvectors, inverse_root
 from tamis.rank.spectral._base import GraphRanker
 

@@ -1,0 +1,148 @@
+"""``tamis dimension``: how many dimensions the rows of a table have."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tamis.cli._environment import Environment
+from tamis.cli._options import Command, add_table_options
+
+if TYPE_CHECKING:
+    from tamis.cli._table import Table
+    from tamis.dimension import DimensionEstimator
+
+# most trusted first; written out, for reading them off the classes would load these to print a help text
+METHODS = (
+    "two-nn",
+    "mle",
+    "gmst",
+    "correlation-dimension",
+    "packing-dimension",
+    "box-counting",
+    "pairwise-sparsity",
+)
+
+_EXAMPLES = """\
+  tamis dimension table.csv --drop id
+  tamis dimension spam.npz --raw
+  tamis dimension faces.mat --method mle --param n_neighbors=10
+  tamis dimension faces.mat --method all --jobs 2 --json"""
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_table_options(parser)
+    group = parser.add_argument_group("the estimate")
+    group.add_argument(
+        "--method",
+        metavar="NAME",
+        default=METHODS[0],
+        help=f"{', '.join(METHODS)}, or all of them (default: %(default)s)",
+    )
+    group.add_argument(
+        "--param",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="parameter of the method, its value as JSON or plain text; may be repeated. With --method all it goes to "
+        "every method that has it",
+    )
+    group.add_argument("--raw", action="store_true", help="take columns in their units, not with unit variance")
+    group.add_argument("--seed", metavar="INT", type=int, default=0, help="seed of the subsamples (default: 0)")
+    group.add_argument("--jobs", metavar="INT", type=int, help="processes for the subsamples")
+
+
+def _run(args: argparse.Namespace, env: Environment) -> None:
+    from tamis.cli._read import read
+    from tamis.cli._render import json_object, number, text_table
+    from tamis.cli._table import prepare
+
+    estimators = _make_estimators(args)
+    table = prepare(read(args.file), target=args.target, drop=args.drop, encode=args.encode)
+    for estimator in estimators.values():
+        _fit(estimator, table)
+    if args.json:
+        report = {
+            "file": str(args.file),
+            "target": table.target,
+            "n_rows": table.n_rows,
+            "n_columns": len(table.names),
+            "standardized": not args.raw,
+            "estimates": [
+                {"method": name, "dimension": found.dimension_, "standard_error": found.standard_error_}
+                for name, found in estimators.items()
+            ],
+        }
+        env.emit(json_object(report))
+        return
+    rows = [(name, number(found.dimension_), number(found.standard_error_, 2)) for name, found in estimators.items()]
+    env.emit(text_table(("method", "dimension", "+-"), rows, "<>>"))
+    if table.target is not None:
+        env.say(f"the target '{table.target}' is left out")
+    env.say(_sentence(table, *next(iter(estimators.items()))))
+
+
+def _make_estimators(args: argparse.Namespace) -> dict[str, DimensionEstimator]:
+    """The estimators asked for, by name."""
+    import tamis.dimension
+    from tamis.cli._methods import kebab, parse_parameters, suggest
+
+    classes = {kebab(name): getattr(tamis.dimension, name) for name in tamis.dimension.__all__}
+    if args.method not in (*METHODS, "all"):
+        known = (*METHODS, "all")
+        raise ValueError(
+            f"--method {args.method}: no such method{suggest(args.method, known)}; choose of {', '.join(known)}"
+        )
+    chosen = METHODS if args.method == "all" else (args.method,)
+    reserved = {"standardize": "--raw", "random_state": "--seed", "n_jobs": "--jobs"}
+    shared = {"standardize": not args.raw, "random_state": args.seed, "n_jobs": args.jobs}
+    estimators = {}
+    for name in chosen:
+        cls = classes[name]
+        params = args.param if len(chosen) == 1 else _that_fit(args.param, cls, [classes[each] for each in chosen])
+        given = parse_parameters("--param", params, cls, name, reserved=reserved)
+        estimators[name] = cls(**shared, **given)
+    return estimators
+
+
+def _that_fit(
+    params: Sequence[str], cls: type[DimensionEstimator], all_classes: Sequence[type[DimensionEstimator]]
+) -> list[str]:
+    """The settings that a class has, and those that none has: these are refused by name."""
+    names = {setting: setting.partition("=")[0] for setting in params}
+    known = {name for each in all_classes for name in each._get_param_names()}
+    return [setting for setting in params if names[setting] in cls._get_param_names() or names[setting] not in known]
+
+
+def _fit(estimator: DimensionEstimator, table: Table) -> None:
+    from scipy import sparse
+
+    X = table.features.matrix()
+    if sparse.issparse(X) and "sparse" not in estimator.accepts:
+        X = X.toarray()
+    estimator.name_features(table.names).fit(X)
+
+
+def _sentence(table: Table, name: str, found: DimensionEstimator) -> str:
+    """What the first estimate says, in words."""
+    extent = f"{table.n_rows} rows in {len(table.names)} column{'s' if len(table.names) > 1 else ''}"
+    if not math.isfinite(found.dimension_):
+        return f"{extent} have no finite dimension ({name}): all distances that it compares are equal"
+    if found.dimension_ == 0:
+        return f"{extent} have dimension 0 ({name}): the rows are copies of each other"
+    error = found.standard_error_
+    doubt = "" if error is None else f", standard error {error:.2g}"
+    least = max(1, math.ceil(found.dimension_))
+    features = "1 feature" if least == 1 else f"{least} features"
+    return f"{extent} have about {found.dimension_:.1f} dimensions ({name}{doubt}): keep at least {features}"
+
+
+COMMAND = Command(
+    name="dimension",
+    summary="estimate how many dimensions the rows of a table have: a lower bound on the features to keep",
+    examples=_EXAMPLES,
+    add_options=_add_options,
+    run=_run,
+)
