@@ -12,12 +12,16 @@ from tamis.base import Ranker
 
 ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "CorrelationScore": [{}, {"stop": 1}, {"stop": None, "multiclass": "ovo"}],
+    "FeatureMedoids": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "FisherScore": [{}, {"stop": 1}, {"stop": None, "threshold": 0.01}],
     "ForwardLeastSquares": [{}, {"stop": 1}, {"stop": None}, {"algorithm": "lars", "multiclass": "ovr", "stop": 1}],
     "GramSchmidt": [{}, {"stop": 1}, {"stop": None, "orthogonalization": "modified"}, {"multiclass": "ovo"}],
+    "GreedyReconstruction": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "LaplacianScore": [{}, {"stop": 1, "weight": "binary"}, {"stop": None, "weight": "rbf"}, {"weight": "cosine"}],
     "MCFS": [{}, {"stop": 1, "n_clusters": 2}, {"stop": None, "n_nonzero": 3}],
     "MaxVariance": [{}, {"stop": 1}, {"stop": None}],
+    "PCALeverage": [{}, {"stop": 1}, {"stop": None, "n_components": 2, "standardize": False}],
+    "PivotedQR": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "RandomSelection": [{}, {"stop": 1}, {"stop": None, "random_state": 0}],
     "ReliefF": [
         {},

@@ -1,0 +1,1 @@
+"""Methods that pick columns which stand for all columns."""

@@ -1,0 +1,90 @@
+"""Feature medoids: greedy facility location on squared correlation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tamis.base import Ranker, Ranking, SequentialRanker, Step, StopDecision
+from tamis.kernels.column_subset import center_columns
+from tamis.kernels.facility_location import CoverSearch, assign_columns
+
+
+class FeatureMedoids(SequentialRanker):
+    r"""Rank features so that every feature has a close stand-in among the first ones.
+
+    .. math:: F(S) = \sum_j \max_{s \in S} r^2(x_j, x_s), \qquad
+              \text{step } n: \; \arg\max_s F(S \cup \{s\}) - F(S),
+
+    with :math:`r` the correlation (the greedy algorithm of Nemhauser et al. 1978 for the facility location problem).
+    Each kept feature, a medoid, represents the group of features that are closest to it: ``assignment_`` tells which.
+    No target is used.
+
+    Parameters
+    ----------
+    stop : rule, str, int, float or None, default="auto"
+        How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    standardize : bool, default=True
+        Every feature counts the same, whatever its unit. False weighs features by their variance:
+        :math:`F(S) = \sum_j \mathrm{var}(x_j) \max_{s \in S} r^2(x_j, x_s)`.
+
+    Attributes
+    ----------
+    order_, ranking_, scores_, support_, path_, stop_, certificate_
+        As for every ranker. ``scores_`` is the gain in :math:`F` when the feature was chosen, as a share of the largest
+        :math:`F` possible (1 when all features are kept); NaN for constant features and for copies of a better ranked
+        one, which are not ranked. Each step of ``path_`` tells the ``coverage`` so far, the sum of these gains.
+    assignment_ : ndarray of shape (n_features,)
+        For each feature, the index of the kept one that represents it; -1 for constant features.
+    assignment_r2_ : ndarray of shape (n_features,)
+        Squared correlation with that feature; 0 for constant ones.
+
+    Notes
+    -----
+    :math:`F` is submodular, so the first :math:`k` features reach at least :math:`1 - 1/e` of the best coverage that
+    :math:`k` features can have. It follows too that gains only fall, so that few need to be computed at each step
+    (lazy evaluation, Minoux 1978); the order is that of plain greedy search. Two features closest to each other gain
+    the same; such ties go to the one that explains more of all features on its own, then to the lowest index.
+
+    Cost: matrix products between features, most of them in single precision; on the papers' data, 100 features cost
+    what plain greedy search needs for its first two. Memory: two copies of the table and the pairs of features that
+    still matter (up to 128 MB, or the size of the table), never a matrix of all pairs.
+
+    References
+    ----------
+    Nemhauser, Wolsey and Fisher, "An analysis of approximations for maximizing submodular set functions", Mathematical
+    Programming 14, 1978. Minoux, "Accelerated greedy algorithms for maximizing submodular set functions", 1978.
+
+    Examples
+    --------
+    >>> from tamis import FeatureMedoids
+    >>> X = [[0, 1, 5, 0], [1, 0, 7, 1], [2, 1, 9, 2], [3, 0, 11, 4]]
+    >>> selector = FeatureMedoids(stop=2).fit(X)  # columns 0, 2 and 3 are alike
+    >>> selector.order_, selector.assignment_
+    (array([3, 1]), array([3, 1, 3, 3]))
+    """
+
+    supervised: ClassVar[bool] = False
+    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("fit-plateau", {})
+
+    _parameter_constraints: ClassVar[dict] = {**Ranker._parameter_constraints, "standardize": ["boolean"]}
+
+    def __init__(self, *, stop: Any = "auto", standardize: bool = True) -> None:
+        self.stop = stop
+        self.standardize = standardize
+
+    def _steps(
+        self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState, limit: int | None
+    ) -> Iterator[Step]:
+        coverage = 0.0
+        for feature, gain in CoverSearch(*center_columns(X, scale=self.standardize, share=True)):
+            coverage += gain
+            yield Step(feature, gain, {"coverage": min(coverage, 1.0)})
+
+    def _store(self, X: np.ndarray, ranking: Ranking, decision: StopDecision) -> None:
+        super()._store(X, ranking, decision)
+        Z, norm2 = center_columns(X, scale=self.standardize)
+        kept = ranking.order[: decision.n_features]
+        self.assignment_, self.assignment_r2_ = assign_columns(Z, norm2, kept)
