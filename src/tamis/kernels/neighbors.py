@@ -21,11 +21,11 @@ from tamis.kernels.columns import to_numpy
 
 Array = Any  # an array of any Array-API namespace
 
-_SPARE = 4  # candidates beyond those asked for
-_TREE_COLUMNS = 12  # up to here a k-d tree beats the product
+_SPARE = 3  # candidates beyond those asked for
+_TREE_COLUMNS = 6  # up to here a k-d tree beats the product
 _FEW, _TALL = 16, 8192  # candidates and rows up to which a sieve in single precision beats one in double
 _BLOCK = {True: 2**20, False: 2**27}  # numbers held at a time: on the host, on an accelerator
-_SIEVE_BLOCK = 2**22  # the same for a block of the product
+_SIEVE_BLOCK, _CACHE = 2**22, 2**17  # the same for a block of the product, and what stays in a cache
 
 
 def nearest_neighbors(X: Array, n_neighbors: int, *, query: Array | None = None) -> tuple[Array, Array]:
@@ -91,20 +91,21 @@ def _search_product(X: Any, query: Any, asked: int) -> tuple[np.ndarray, np.ndar
 def _search_single(X: np.ndarray, query: np.ndarray, asked: int) -> tuple[np.ndarray, np.ndarray]:
     """Candidates by products in single precision, half the traffic; a few minima cost less than a partition."""
     unit = np.abs(X).max() or 1.0
-    points, asking = (np.asarray(table / unit, dtype=np.float32) for table in (X, query))
-    size, own = _squared_size(X / unit), _squared_size(query / unit)
+    points = np.asarray(X / unit, dtype=np.float32)
+    asking = points if query is X else np.asarray(query / unit, dtype=np.float32)
+    size, own = (_squared_size(table) / unit**2 for table in (X, query))
     slack = _rounding(X.shape[1], 2.0**-24) * (own + size.max())
+    half = (size / 2).astype(np.float32)
     indices, bound = np.empty((len(query), asked), dtype=np.int64), np.empty(len(query))
     for block in blocks(len(query), _SIEVE_BLOCK // len(X)):
         values = asking[block] @ points.T
-        values *= -2.0
-        values += size.astype(np.float32)
+        np.subtract(half, values, out=values)  # half of ||b||^2 - 2 a'b
         rows = np.arange(len(values))
         for rank in range(asked):
             indices[block, rank] = values.argmin(axis=1)
             bound[block] = values[rows, indices[block, rank]]
             values[rows, indices[block, rank]] = np.inf
-    return indices, (bound + own - slack) * unit**2
+    return indices, (2.0 * bound + own - slack) * unit**2
 
 
 def _search_device(X: Array, query: Array, asked: int) -> tuple[Array, Array]:
@@ -146,7 +147,7 @@ def _settle(X: Array, query: Array | None, candidates: Array, bound: Array, n_ne
     xp, _, device = get_namespace_and_device(candidates)
     candidates = xp.sort(xp.astype(candidates, xp.int64, copy=False), axis=1)
     complete = candidates.shape[1] == X.shape[0]
-    height = _BLOCK[_is_numpy_namespace(xp)] // (candidates.shape[1] * X.shape[1])
+    height = (_CACHE if _is_numpy_namespace(xp) else _BLOCK[False]) // (candidates.shape[1] * X.shape[1])
     indices, distances = [], []
     for block in blocks(candidates.shape[0], height):
         rows = xp.arange(block.start, block.stop, device=device)
@@ -171,6 +172,10 @@ def _distances(X: Array, query: Array | None, rows: Array, place: Array) -> Arra
         apart = asking[np.repeat(rows, place.shape[1])] - X[place.ravel()]
         return np.sqrt(np.asarray(apart.multiply(apart).sum(axis=1)).reshape(place.shape))
     xp, _, _ = get_namespace_and_device(X)
+    if _is_numpy_namespace(xp):
+        apart = X[place]
+        apart -= asking[rows, None, :]
+        return np.sqrt(np.einsum("ijk,ijk->ij", apart, apart))
     near = xp.reshape(xp.take(X, xp.reshape(place, (-1,)), axis=0), (*place.shape, X.shape[1]))
     near = near - xp.take(asking, rows, axis=0)[:, None, :]
     return xp.sqrt(xp.sum(near * near, axis=2))
