@@ -7,6 +7,7 @@ import sys
 
 BENCHES = {
     "dimension": "bench.papers.dimension",
+    "spectral": "bench.papers.spectral",
     "probe": "bench.papers.probe",
     "gram-schmidt-speed": "bench.speed.gram_schmidt",
     "spectral-speed": "bench.speed.spectral",

@@ -2,8 +2,13 @@
 from tamis.rank.greedy._forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
 from tamis.rank.greedy._gram_schmidt import GramSchmidt as GramSchmidt
 from tamis.rank.relief._relief_f import ReliefF as ReliefF
+from tamis.rank.spectral._cgssl import CGSSL as CGSSL
 from tamis.rank.spectral._laplacian_score import LaplacianScore as LaplacianScore
 from tamis.rank.spectral._mcfs import MCFS as MCFS
+from tamis.rank.spectral._ndfs import NDFS as NDFS
+from tamis.rank.spectral._rsfs import RSFS as RSFS
+from tamis.rank.spectral._rufs import RUFS as RUFS
+from tamis.rank.spectral._sogfs import SOGFS as SOGFS
 from tamis.rank.spectral._spec import SPEC as SPEC
 from tamis.rank.subset._feature_medoids import FeatureMedoids as FeatureMedoids
 from tamis.rank.subset._greedy_reconstruction import GreedyReconstruction as GreedyReconstruction

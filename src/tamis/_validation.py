@@ -8,15 +8,15 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import _safe_indexing
-from sklearn.utils._array_api import get_namespace, move_to
+from sklearn.utils import _safe_indexing, column_or_1d
+from sklearn.utils._array_api import _is_numpy_namespace, get_namespace, move_to
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 _MOST_NAMED = 5
 
 
 def check_table(
-    estimator: BaseEstimator, X: Any, y: Any = "no_validation", *, accept_sparse: bool
+    estimator: BaseEstimator, X: Any, y: Any = "no_validation", *, accept_sparse: bool, min_rows: int = 2
 ) -> tuple[Any, np.ndarray | None]:
     """Validate a table, and a target unless it is "no_validation", for fitting."""
     supervised = not (isinstance(y, str) and y == "no_validation")
@@ -30,7 +30,7 @@ def check_table(
             accept_sparse=("csc", "csr") if accept_sparse else False,
             dtype=[xp.float64, xp.float32],
             ensure_all_finite=False,
-            ensure_min_samples=2,
+            ensure_min_samples=min_rows,
         )
     except (ValueError, TypeError) as error:
         if guilty := _non_numeric_columns(X):
@@ -39,6 +39,19 @@ def check_table(
     table, target = checked if supervised else (checked, None)
     _check_finite(table, estimator)
     return table, None if target is None else _to_numpy(target)
+
+
+def check_array_library(estimator: BaseEstimator, X: Any, accepts: frozenset[str]) -> None:
+    """Refuse arrays of other libraries than numpy where a method works with numpy alone."""
+    xp, is_array_api = get_namespace(X)
+    if is_array_api and not _is_numpy_namespace(xp) and "array_api" not in accepts:
+        library = type(X).__module__.split(".")[0]
+        raise ValueError(f"{type(estimator).__name__} does not work on arrays of {library}; give X as a numpy array")
+
+
+def check_classes(y: Any, X: Any) -> np.ndarray:
+    """Validated labels for a method that can do without them; one per row, none missing."""
+    return column_or_1d(_to_numpy(_check_target(y, X)))
 
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:

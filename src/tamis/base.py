@@ -25,7 +25,14 @@ from sklearn.utils._array_api import (
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import check_not_all_constant, check_table, check_weights, column_name, drop_weightless
+from tamis._validation import (
+    check_array_library,
+    check_not_all_constant,
+    check_table,
+    check_weights,
+    column_name,
+    drop_weightless,
+)
 
 __all__ = [
     "Ranker",
@@ -159,9 +166,10 @@ class StoppingRule(BaseEstimator):
         """Refuse bad parameters, and rankers that lack what the rule needs, before any work is done."""
         self._validate_params()
         if missing := self.requires - ranker.provides:
+            others = "MonteCarloProbe or CrossValidation" if ranker.supervised else "FITPlateau or IntrinsicDimension"
             raise ValueError(
                 f"{type(self).__name__} needs a ranker that provides {', '.join(sorted(missing))}, which "
-                f"{type(ranker).__name__} does not; use MonteCarloProbe or CrossValidation, which work with any ranker"
+                f"{type(ranker).__name__} does not; use {others}, which work with any ranker"
             )
 
     def most(self, n_candidates: int) -> int | None:
@@ -238,6 +246,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         self._forget()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
+        check_array_library(self, X, self.accepts)
         accept_sparse = "sparse" in self.accepts
         if self.supervised:
             X, y = check_table(self, X, y, accept_sparse=accept_sparse)

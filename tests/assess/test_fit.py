@@ -117,3 +117,32 @@ def test_the_thesis_table_of_spec_is_reproduced(name, published):
     X = load(name).X.astype(float)
     spec = SPEC(weight="rbf", width=0.5**0.5, self_loops=True, prefer="rough", algorithm="spectrum", stop=100).fit(X)
     assert fit_score(X, spec, mode="thesis") == pytest.approx(published, abs=0.001)
+
+
+def test_a_selector_or_test_rows_of_other_columns_are_refused():
+    frame = pd.DataFrame(table(), columns=[f"x{j}" for j in range(15)])
+    ranker = MaxVariance(stop=3).fit(frame)
+    turned = frame[frame.columns[::-1]]
+    with pytest.raises(ValueError, match="give the columns in the same order"):
+        fit_score(turned, ranker)
+    with pytest.raises(ValueError, match="in another order"):
+        fit_score(frame, ranker, X_test=turned)
+
+
+@pytest.mark.parametrize("known", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("judged", [np.asarray, sparse.csr_array])
+def test_test_rows_may_be_sparse_or_dense_whatever_the_others_are(known, judged):
+    X = table(60)
+    expected = feature_r2(X[:40], [1, 3], X_test=X[40:])
+    np.testing.assert_allclose(feature_r2(known(X[:40]), [1, 3], X_test=judged(X[40:])), expected, atol=1e-9)
+
+
+def test_a_constant_that_differs_in_the_test_rows_is_not_recovered():
+    X = np.column_stack([table(40)[:, :2], np.zeros(40)])
+    X_test = np.column_stack([table(40, seed=1)[:, :2], np.ones(40)])
+    assert feature_r2(X, [0], X_test=X_test)[2] == 0
+
+
+def test_a_table_of_constants_has_nothing_to_lose():
+    X = np.ones((10, 3))
+    assert fit_score(X, [0]) == fit_score(X, [0], gram=feature_gram(X)) == 1

@@ -48,3 +48,17 @@ def test_bad_arguments_are_named(arguments, message):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=message):
         knn_accuracy(X, **{"y": y, **arguments})
+
+
+def test_labels_may_stand_in_a_column_but_none_may_be_missing():
+    X, y = load_iris(return_X_y=True)
+    assert knn_accuracy(X[::2], y[::2], X_test=X[1::2], y_test=y[1::2]) > 0.9
+    with pytest.raises(ValueError, match="y holds 1 missing label"):
+        knn_accuracy(X, np.where(np.arange(150) == 3, np.nan, y))
+    with pytest.raises(ValueError, match="n_neighbors=1.5"):
+        knn_accuracy(X, y, n_neighbors=1.5)
+
+
+def test_one_held_out_row_can_be_classified():
+    X, y = load_iris(return_X_y=True)
+    assert knn_predict(X[1:], y[1:], X_test=X[:1]).tolist() == [0]

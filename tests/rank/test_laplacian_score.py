@@ -79,3 +79,22 @@ def test_tying_by_class_needs_classes():
 def test_more_neighbors_than_samples_tie_all():
     found = LaplacianScore(n_neighbors=500).fit(table(8))
     assert np.isfinite(found.scores_).all()
+
+
+def test_rows_of_zeros_have_no_cosine():
+    X = np.abs(table(30, 4))
+    X[:3] = 0
+    expected = LaplacianScore(weight="cosine", standardize=False).fit(X).scores_
+    for layout in (np.asfortranarray, sparse.csr_array):
+        found = LaplacianScore(weight="cosine", standardize=False).fit(layout(X)).scores_
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_samples_that_all_point_elsewhere_cannot_be_tied_by_cosine():
+    with pytest.raises(ValueError, match="no two samples point the same way"):
+        LaplacianScore(weight="cosine").fit(np.eye(5))
+
+
+def test_missing_classes_are_refused():
+    with pytest.raises(ValueError, match="contains NaN or no label in 1 of 30 rows"):
+        LaplacianScore(weight="class").fit(table(), [None, *["a", "b"] * 14, "a"])

@@ -8,7 +8,7 @@ from sklearn.linear_model import Lasso
 
 from tamis import MCFS
 from tamis.kernels.graph import informative_eigenvectors, inverse_root
-from tamis.rank.spectral._mcfs import distinct_columns
+from tamis.rank.spectral._mcfs import twin_columns
 
 
 def table(n=40, d=12, seed=0):
@@ -72,16 +72,44 @@ def test_features_without_weight_are_not_ranked():
 def test_copies_get_the_weight_that_one_alone_would():
     X = table()
     plain = MCFS(n_nonzero=5, standardize=False, weight="class").fit(X, np.arange(40) % 3)
-    crowded = MCFS(n_nonzero=5, standardize=False, weight="class").fit(np.column_stack([X, X[:, :2]]), np.arange(40) % 3)
+    crowded = MCFS(n_nonzero=5, standardize=False, weight="class").fit(
+        np.column_stack([X, X[:, :2]]), np.arange(40) % 3
+    )
     np.testing.assert_allclose(crowded.scores_[:12], plain.scores_)
     np.testing.assert_array_equal(crowded.scores_[12:], crowded.scores_[:2])
 
 
-def test_distinct_columns_keep_their_order():
-    X = np.array([[1.0, 2, 1, 3, 2], [0, 0, 0, 1, 0]])
-    single, twin_of = distinct_columns(X)
-    assert single.tolist() == [0, 1, 3]
-    assert twin_of.tolist() == [0, 1, 0, 2, 1]
+def test_twins_are_found_whatever_their_sign_and_last_digits():
+    rng = np.random.RandomState(0)
+    Z = rng.standard_normal((30, 4))
+    Z = np.column_stack([Z, -Z[:, 1], Z[:, 0] * (1 + 1e-12), Z[:, 2] + 0.01 * Z[:, 3]])
+    single, twin_of, sign = twin_columns(Z)
+    assert single.tolist() == [0, 1, 2, 3, 6]
+    assert twin_of.tolist() == [0, 1, 2, 3, 1, 0, 4]
+    assert sign.tolist() == [1, 1, 1, 1, -1, 1, 1]
+
+
+@pytest.mark.parametrize("factor", [2.0, 2.54, -1.0])
+def test_copies_in_other_units_share_the_score_and_leave_the_path_optimal(factor):
+    X = np.random.RandomState(3).standard_normal((60, 20))
+    ranker = MCFS(stop=None).fit(np.column_stack([X, factor * X]))
+    assert ranker.certificate_["kkt"] < 1e-8
+    np.testing.assert_allclose(ranker.scores_[20:], ranker.scores_[:20])
+
+
+def test_columns_that_depend_on_others_leave_the_path_optimal():
+    levels = np.random.RandomState(0).randint(0, 4, (60, 25))
+    X = (levels[:, :, None] == np.arange(4)).reshape(60, 100).astype(float)
+    assert MCFS(stop=None).fit(X).certificate_["kkt"] < 1e-8
+
+
+def test_two_classes_have_one_direction_between_them():
+    X = table()
+    y = np.arange(40) % 2
+    ranker = MCFS(weight="class").fit(X, y)
+    assert ranker.coef_.shape == (1, 12)
+    rows = np.random.RandomState(0).permutation(40)
+    np.testing.assert_allclose(MCFS(weight="class").fit(X[rows], y[rows]).scores_, ranker.scores_, rtol=1e-6)
 
 
 def test_signs_count_if_asked():

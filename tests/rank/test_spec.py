@@ -47,7 +47,9 @@ def test_on_a_ring_waves_have_their_eigenvalues():
     graph = ring(24)
     columns = as_columns(waves, graph.degree)
     np.testing.assert_allclose(roughness(graph, waves) / columns.norm2, values)  # phi 1 and phi 2
-    np.testing.assert_allclose(alignment(graph, columns, 4) / columns.norm2, [2 - values[0], 2 - values[1], 0], atol=1e-9)
+    np.testing.assert_allclose(
+        alignment(graph, columns, 4) / columns.norm2, [2 - values[0], 2 - values[1], 0], atol=1e-9
+    )
 
 
 def test_on_a_ring_the_offset_lowers_phi_1_and_not_phi_2():

@@ -84,3 +84,11 @@ def test_it_works_with_any_ranker():
 def test_bad_parameters_are_refused(arguments):
     with pytest.raises(ValueError, match=next(iter(arguments))):
         MaxVariance(stop=FITPlateau(**arguments)).fit(curved())
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_ties_and_offsets_are_judged_as_fit_score_judges_them(offset):
+    X = np.random.RandomState(0).randint(0, 3, (80, 6)) * [1.0, 2, 3, 4, 5, 6] + offset
+    ranker = MaxVariance(stop=FITPlateau()).fit(X)
+    expected = [fit_score(X, ranker.order_[:k]) for k in ranker.stop_.curve_at]
+    np.testing.assert_allclose(ranker.stop_.curve, expected, atol=1e-9)

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tamis.assess._support import as_support
+from tamis.assess._support import as_support, check_names
 from tamis.assess._tables import kept_columns, read_table, read_test_table
 from tamis.kernels.columns import to_numpy
 from tamis.kernels.faithfulness import fit_from_gram, own_neighbors, r2_from_neighbors, standardized_gram
 from tamis.kernels.neighbors import nearest_neighbors
+from tamis.kernels.scaling import shift_columns, wild_exponents
 
 MODES = ("loo", "thesis")
 
@@ -33,9 +34,14 @@ def _neighbors(X: Any, kept: np.ndarray, X_test: Any, n_neighbors: int, mode: st
 
 def _r2(X: Any, support: Any, n_neighbors: int, mode: str, standardize: bool, X_test: Any) -> np.ndarray:
     """R² of every feature, NaN where it is constant."""
-    table, _ = read_table(X)
+    table, names = read_table(X)
+    check_names(support, names)
     kept = as_support(support, table.shape[1])
-    held_out = None if X_test is None else read_test_table(X_test, table.shape[1])
+    held_out = None if X_test is None else read_test_table(X_test, table, names)
+    if standardize:  # then units do not matter, not even those whose squares are too large for a number
+        exponents = wild_exponents(table)
+        table = shift_columns(table, exponents)
+        held_out = None if held_out is None else shift_columns(held_out, exponents)
     neighbors = _neighbors(table, kept, held_out, n_neighbors, mode, standardize)
     return to_numpy(r2_from_neighbors(table, neighbors, observed=held_out))
 
@@ -75,7 +81,8 @@ def feature_r2(
     Returns
     -------
     ndarray of shape (n_features,)
-        At most 1; negative where predicting the mean does better; 1 for constant features, which anything recovers.
+        At most 1; negative where predicting the mean does better; 1 for constant features, which anything recovers
+        (0 where ``X_test`` has another constant than ``X``).
 
     Notes
     -----
@@ -151,7 +158,9 @@ def fit_score(
         return float(r2[varies].mean()) if varies.any() else 1.0
     if X_test is not None:
         raise ValueError("gram holds the rows of X alone: leave it out to judge X_test")
-    table, _ = read_table(X)
+    table, names = read_table(X)
+    check_names(support, names)
+    gram = np.asarray(gram)
     if gram.shape != (table.shape[0], table.shape[0]):
         raise ValueError(f"gram has shape {gram.shape}, but X has {table.shape[0]} rows: give feature_gram(X)")
     kept = as_support(support, table.shape[1])
@@ -178,4 +187,5 @@ def feature_gram(X: Any) -> np.ndarray:
     >>> bool(np.isclose(fit_score(X, [0, 1], gram=K), fit_score(X, [0, 1])))
     True
     """
-    return standardized_gram(read_table(X, accept_sparse=False)[0])
+    table, _ = read_table(X, accept_sparse=False)
+    return standardized_gram(shift_columns(table, wild_exponents(table)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils import column_or_1d
 
-from tamis.assess._support import as_support
+from tamis.assess._labels import read_labels
+from tamis.assess._support import as_numpy, as_support, check_names
 from tamis.assess._tables import kept_columns, read_table, read_test_table
 from tamis.kernels.columns import to_numpy
 from tamis.kernels.neighbors import nearest_neighbors
@@ -28,23 +30,25 @@ def knn_predict(
     ndarray
         One label per row of ``X``, or of ``X_test`` if given. Ties go to the label of the nearest among the tied.
     """
-    table, _ = read_table(X)
-    classes, codes = _read_labels(y, table.shape[0])
+    table, names = read_table(X)
+    classes, codes = np.unique(_read_target(y, table.shape[0], "X", "y"), return_inverse=True)
+    check_names(support, names)
     kept = as_support(support, table.shape[1])
-    held_out = None if X_test is None else read_test_table(X_test, table.shape[1])
+    held_out = None if X_test is None else read_test_table(X_test, table, names)
     most = table.shape[0] - (held_out is None)
-    if not 1 <= n_neighbors <= most:
-        raise ValueError(f"n_neighbors={n_neighbors} must lie between 1 and {most}, the rows to choose from")
+    if not (isinstance(n_neighbors, Integral) and 1 <= n_neighbors <= most):
+        raise ValueError(f"n_neighbors={n_neighbors!r} must lie between 1 and {most}, the rows to choose from")
     known, asking = kept_columns(table, kept, held_out, standardize=standardize)
     nearest = to_numpy(nearest_neighbors(known, n_neighbors, query=asking)[0])
     return classes[_vote(codes[nearest], classes.size)]
 
 
-def _read_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    labels = column_or_1d(to_numpy(y) if hasattr(y, "shape") else np.asarray(y))
+def _read_target(y: Any, n_samples: int, table: str, name: str) -> np.ndarray:
+    """Labels, one per row and none missing."""
+    labels = read_labels(column_or_1d(as_numpy(y)), name)
     if labels.size != n_samples:
-        raise ValueError(f"X has {n_samples} rows, but y has {labels.size}: give one label per row")
-    return np.unique(labels, return_inverse=True)
+        raise ValueError(f"{table} has {n_samples} rows, but {name} has {labels.size}: give one label per row")
+    return labels
 
 
 def _vote(votes: np.ndarray, n_classes: int) -> np.ndarray:
@@ -108,7 +112,5 @@ def knn_accuracy(
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together: give both or none")
     predicted = knn_predict(X, y, support, n_neighbors=n_neighbors, standardize=standardize, X_test=X_test)
-    actual = np.asarray(to_numpy(y if y_test is None else y_test))
-    if actual.size != predicted.size:
-        raise ValueError(f"X_test has {predicted.size} rows, but y_test has {actual.size}: give one label per row")
+    actual = _read_target(y if y_test is None else y_test, predicted.size, "X_test", "y_test")
     return float(np.mean(predicted == actual))

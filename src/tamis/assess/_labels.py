@@ -179,13 +179,14 @@ def balanced_error_rate(y_true: Any, y_pred: Any) -> float:
 
 def _check_labels(y_true: Any, y_pred: Any) -> tuple[np.ndarray, np.ndarray]:
     """Two label vectors of the same length without missing entries."""
-    true, pred = _read_labels(y_true, "y_true"), _read_labels(y_pred, "y_pred")
+    true, pred = read_labels(y_true, "y_true"), read_labels(y_pred, "y_pred")
     if true.size != pred.size:
         raise ValueError(f"y_true has {true.size} labels, but y_pred has {pred.size}: give one of each per sample")
     return true, pred
 
 
-def _read_labels(y: Any, name: str) -> np.ndarray:
+def read_labels(y: Any, name: str) -> np.ndarray:
+    """Labels as numpy, one per sample and none missing."""
     values = as_numpy(y)
     if values.ndim != 1:
         raise ValueError(f"{name} must hold one label per sample, in one dimension; got shape {values.shape}")

@@ -15,8 +15,8 @@ from sklearn.utils._array_api import _is_numpy_namespace, get_namespace_and_devi
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.parallel import Parallel, delayed
 
-from tamis._validation import check_table
-from tamis.kernels.scaling import standardize_columns, tame
+from tamis._validation import check_array_library, check_table
+from tamis.kernels.scaling import shift_columns, standardize_columns, tame, wild_exponents
 
 _LEAST_SAMPLES = 3  # two points have one distance, which can be compared with nothing
 
@@ -92,6 +92,7 @@ class DimensionEstimator(BaseEstimator):
         -------
         self
         """
+        check_array_library(self, X, self.accepts)
         table, _ = check_table(self, X, accept_sparse="sparse" in self.accepts)
         if table.shape[0] < _LEAST_SAMPLES:
             raise ValueError(
@@ -102,7 +103,8 @@ class DimensionEstimator(BaseEstimator):
         everything = np.arange(table.shape[0])
         self.dimension_ = self._estimate(state, everything, rng)
         draws, size = self._subsample(state, everything.size, rng)
-        self.standard_error_ = standard_error(draws, everything.size, size)
+        known = np.isfinite(self.dimension_)
+        self.standard_error_ = standard_error(draws, everything.size, size) if known else None
         arrays = {"subsample_dimensions_": draws, "local_dimension_": self._local(state)}
         for name, values in arrays.items():
             if values is not None:
@@ -112,9 +114,10 @@ class DimensionEstimator(BaseEstimator):
     def _measurable(self, table: Any) -> Any:
         """The table in units in which distances mean something and their squares neither overflow nor vanish."""
         searches_neighbors = "array_api" in self.accepts  # in any kind of table, which is centered on the way
-        table = tame(table if searches_neighbors else table.astype(float, copy=False))
+        table = table if searches_neighbors else table.astype(float, copy=False)
         if self.standardize:
-            return standardize_columns(table)
+            return standardize_columns(shift_columns(table, wild_exponents(table)))
+        table = tame(table)
         if searches_neighbors:
             return table.tocsr() if sparse.issparse(table) else table
         return table - table.mean(axis=0)  # distances stay, digits are saved

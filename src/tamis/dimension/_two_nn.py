@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 
 from tamis.dimension._base import DimensionEstimator
 from tamis.dimension._neighborhoods import Neighborhoods, find_neighborhoods
-from tamis.kernels.two_nn import fit_two_nn
+from tamis.kernels.two_nn import fit_two_nn, warn_of_copies
 
 
 class TwoNN(DimensionEstimator):
@@ -103,14 +102,7 @@ class TwoNN(DimensionEstimator):
 
     def _prepare(self, X: Any) -> Neighborhoods:
         found = find_neighborhoods(X, 2, self.subsample if self.n_subsamples else 1.0)
-        n_copied = np.count_nonzero(found.distances[:, 0] == 0)
-        if n_copied > self.discard * X.shape[0] and found.distances.any():
-            warnings.warn(
-                f"{n_copied} of {X.shape[0]} samples are copies of others, more than the share of "
-                f"{self.discard:g} that is discarded: the dimension comes out low; drop the copies first",
-                UserWarning,
-                stacklevel=4,
-            )
+        warn_of_copies(found.distances, self.discard)
         return found
 
     def _estimate(self, state: Neighborhoods, rows: np.ndarray, rng: np.random.RandomState) -> float:

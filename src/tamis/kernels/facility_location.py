@@ -151,12 +151,14 @@ class _ShortRows:
     """
 
     def __init__(self, Z: np.ndarray, norm2: np.ndarray) -> None:
-        self._Z = Z.astype(np.float32, copy=False)
+        # columns of very different size would vanish beside each other in single precision
+        self._dtype = np.float32 if norm2[norm2 > 0].min() > 1e-10 * norm2.max() else np.float64
+        self._Z = Z.astype(self._dtype, copy=False)
         self._norm2 = norm2
         # twice the error of a product of unit vectors, of which the worth is the square: a rounding for each factor and
         # for each sum, which BLAS makes in blocks of some hundred terms
         n_roundings = 4 + min(Z.shape[0], 512 + Z.shape[0] / 512)
-        self._slack = (np.finfo(np.float32).eps * n_roundings * norm2).astype(np.float32)
+        self._slack = (np.finfo(self._dtype).eps * n_roundings * norm2).astype(self._dtype)
         self._rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._total = 0
 
@@ -191,13 +193,13 @@ class _ShortRows:
 
     def _from_table(self, candidates: np.ndarray, cover: np.ndarray) -> tuple[float, np.ndarray]:
         high = np.empty(candidates.size)
-        cover = cover.astype(np.float32)
+        cover = cover.astype(self._dtype)
         worth = worths(self._Z, self._norm2, candidates)
         worth += self._slack
         for part in _parts(candidates.size, _CACHED // cover.size):
             above = worth[part] - cover
             counts = above > 0
-            np.maximum(above, np.float32(0.0), out=above)
+            np.maximum(above, self._dtype(0.0), out=above)
             high[part] = above.sum(axis=1)
             for s, row, counted in zip(candidates[part].tolist(), worth[part], counts, strict=True):
                 if np.count_nonzero(counted) <= _SHORT * cover.size:

@@ -33,6 +33,7 @@ from tamis.kernels.scaling import scale_columns, unit_spread
 Array = Any  # an array of any Array-API namespace
 
 _CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of the column
+_TIE = 1e-11  # relative difference of squared distances below which the lower row is the nearer
 _BLOCK = {True: 2**22, False: 2**27}  # numbers held at a time: on the host, on an accelerator
 
 
@@ -62,7 +63,7 @@ def r2_from_neighbors(X: Array, neighbors: Array, *, observed: Array | None = No
     -------
     array of shape (n_features,)
         At most 1; below 0 where the mean of the column does better; NaN for constant columns, where there is nothing
-        to recover.
+        to recover, and 0 where other rows than these make it seem that there is.
 
     Notes
     -----
@@ -79,10 +80,12 @@ def r2_from_neighbors(X: Array, neighbors: Array, *, observed: Array | None = No
     for some in blocks(X.shape[1], width):
         known = xp.astype(X[:, some], accumulator, copy=True)
         seen = known if observed is X else xp.astype(observed[:, some], accumulator)
+        size, center = xp.sum(seen**2, axis=0), xp.mean(known, axis=0)
+        seen = seen - center  # digits are saved where the mean dwarfs the spread
+        known = seen if observed is X else known - center
         guess = average @ known if average is not None else _gathered_mean(xp, known, neighbors)
-        apart = seen - guess
-        centered = seen - xp.mean(seen, axis=0)
-        found.append(_r2(xp, xp.sum(apart**2, axis=0), xp.sum(centered**2, axis=0), xp.sum(seen**2, axis=0)))
+        total = xp.sum((seen - xp.mean(seen, axis=0)) ** 2, axis=0)
+        found.append(_r2(xp, xp.sum((seen - guess) ** 2, axis=0), total, size))
     return xp.concat(found)
 
 
@@ -103,8 +106,8 @@ def _gathered_mean(xp: Any, X: Array, neighbors: Array) -> Array:
 
 def _r2(xp: Any, left: Array, total: Array, size: Array) -> Array:
     constant = total <= _CONSTANT**2 * size
-    safe = xp.where(constant, xp.ones_like(total), total)
-    return xp.where(constant, xp.full_like(total, xp.nan), 1.0 - left / safe)
+    recovered = xp.where(left <= _CONSTANT * size, xp.full_like(total, xp.nan), xp.zeros_like(total))
+    return xp.where(constant, recovered, 1.0 - left / xp.where(constant, xp.ones_like(total), total))
 
 
 def _sparse_r2(X: Any, neighbors: np.ndarray, observed: Any) -> np.ndarray:
@@ -124,10 +127,11 @@ def standardized_gram(X: Array) -> np.ndarray:
     spread = unit_spread(X)
     gram = None
     for some in blocks(X.shape[1], _BLOCK[_is_numpy_namespace(xp)] // X.shape[0]):
-        block = scale_columns(X[:, some], spread[some])
-        block = xp.astype(block - xp.mean(block, axis=0), accumulator, copy=False)
+        block = xp.astype(X[:, some], accumulator)
+        block = scale_columns(block - xp.mean(block, axis=0), spread[some])
         gram = block @ block.T if gram is None else gram + block @ block.T
-    return to_numpy(gram) / np.trace(to_numpy(gram)) * X.shape[0]
+    found = to_numpy(gram)
+    return found * (X.shape[0] / np.trace(found)) if found.any() else found
 
 
 def fit_from_gram(gram: np.ndarray, neighbors: np.ndarray) -> float:
@@ -144,6 +148,8 @@ def fit_along(X: np.ndarray, supports: Sequence[np.ndarray], gram: np.ndarray, n
     Memory n_samples^2, time O(n_samples^2) per feature added and per selection.
     """
     spread = unit_spread(X)
+    X = X - X.mean(axis=0)  # products of large numbers would blur distances
+    lowest_first = _TIE * np.arange(len(X))
     distance2 = np.zeros((len(X), len(X)))
     counted = np.empty(0, dtype=np.int64)
     for support in supports:
@@ -154,6 +160,7 @@ def fit_along(X: np.ndarray, supports: Sequence[np.ndarray], gram: np.ndarray, n
             distance2 += euclidean_distances(scale_columns(X[:, added], spread[added]), squared=True)
         counted = support
         np.fill_diagonal(distance2, np.inf)
-        nearest = np.argpartition(distance2, n_neighbors - 1, axis=1)[:, :n_neighbors]
+        settled = distance2 + lowest_first * distance2[np.isfinite(distance2)].mean()
+        nearest = np.argpartition(settled, n_neighbors - 1, axis=1)[:, :n_neighbors]
         np.fill_diagonal(distance2, 0.0)
         yield fit_from_gram(gram, nearest)

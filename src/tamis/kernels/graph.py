@@ -114,7 +114,7 @@ class KernelGraph(Graph):
         found = []
         for block in blocks(self.n_samples, _BLOCK // self.n_samples):
             rows = np.arange(block.start, block.stop)
-            kernel = np.exp(euclidean_distances(self.X[rows], self.X, squared=True) / (-2.0 * self.width**2))
+            kernel = heat_kernel(euclidean_distances(self.X[rows], self.X), self.width)
             kernel[np.arange(rows.size), rows] = 0.0
             found.append(kernel @ F)
         return np.concatenate(found)
@@ -149,12 +149,22 @@ def neighbor_graph(
     indices, distances = to_numpy(found), to_numpy(apart).astype(float)
     if weight == "heat":
         scale = heat_width(distances) if width is None else width
-        values = np.exp(-(distances**2) / (2.0 * scale**2))
+        values = heat_kernel(distances, scale)
+    elif weight == "cosine":
+        empty = ~np.asarray(abs(points).sum(axis=1) > 0).reshape(-1)  # rows of zeros have no direction
+        values = np.clip(1.0 - distances**2 / 2.0, 0.0, None)
+        values[empty[:, None] | empty[indices]] = 0.0
     else:
-        values = np.clip(1.0 - distances**2 / 2.0, 0.0, None) if weight == "cosine" else np.ones_like(distances)
+        values = np.ones_like(distances)
     ends = np.arange(0, indices.size + 1, n_neighbors)
     directed = sparse.csr_array((values.ravel(), indices.ravel(), ends), shape=(n_samples, n_samples))
     return SparseGraph(directed.maximum(directed.T).tocsr(), loop=loop)
+
+
+def heat_kernel(distances: np.ndarray, width: float) -> np.ndarray:
+    """``exp(-d^2 / (2 width^2))``, zero where that is too small for a number."""
+    with np.errstate(over="ignore"):
+        return np.exp(-0.5 * (distances / width) ** 2)
 
 
 def heat_width(distances: np.ndarray) -> float:
@@ -235,6 +245,8 @@ def informative_eigenvectors(graph: Graph, n_vectors: int) -> tuple[np.ndarray, 
     In a graph of several parts it is one direction among those of eigenvalue 0; the others are kept. Fewer are returned
     where there are no more.
     """
+    if isinstance(graph, ClassGraph):
+        n_vectors = min(n_vectors, graph.members.shape[0] - 1)  # beyond, all directions inside the classes are alike
     first = np.sqrt(graph.degree)
     first /= np.linalg.norm(first)
     values, vectors = smoothest_eigenvectors(graph, max(n_vectors + 1, len(_parts(graph))))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._array_api import _is_numpy_namespace, get_namespace_and_device, move_to
 
@@ -25,6 +26,7 @@ _SPARE = 3  # candidates beyond those asked for
 _TREE_COLUMNS = 6  # up to here a k-d tree beats the product
 _FEW, _TALL = 16, 8192  # candidates and rows up to which a sieve in single precision beats one in double
 _BLOCK = {True: 2**20, False: 2**27}  # numbers held at a time: on the host, on an accelerator
+_SPARSE_MEGABYTES = 64  # that a block of distances between sparse rows may take
 _SIEVE_BLOCK, _CACHE = 2**22, 2**17  # the same for a block of the product, and what stays in a cache
 
 
@@ -83,7 +85,8 @@ def _search_tree(X: np.ndarray, query: np.ndarray, asked: int) -> tuple[np.ndarr
 
 def _search_product(X: Any, query: Any, asked: int) -> tuple[np.ndarray, np.ndarray]:
     """Candidates by scikit-learn's blocked products in double precision, dense or sparse."""
-    distances, indices = NearestNeighbors(n_neighbors=asked, algorithm="brute").fit(X).kneighbors(query)
+    with config_context(working_memory=_SPARSE_MEGABYTES):  # of which scikit-learn takes a gigabyte by default
+        distances, indices = NearestNeighbors(n_neighbors=asked, algorithm="brute").fit(X).kneighbors(query)
     slack = _rounding(X.shape[1], 2.0**-53) * (_squared_size(query) + _squared_size(X).max())
     return indices, distances[:, -1].astype(float) ** 2 - slack
 

@@ -50,5 +50,36 @@ def tame(X: Array) -> Array:
         return X
     xp, _ = get_namespace(values)
     _, exponent = np.frexp(float(xp.max(xp.abs(values))))
-    most = _SAFE_EXPONENT[str(values.dtype).endswith("float32")]
-    return X * 2.0 ** -float(exponent) if abs(int(exponent)) > most else X
+    if abs(int(exponent)) <= _safe_exponent(X):
+        return X
+    half = -int(exponent) // 2  # in two steps: the power of a subnormal number is itself too large for one
+    return X * 2.0**half * 2.0 ** (-int(exponent) - half)
+
+
+def wild_exponents(X: Array) -> np.ndarray | None:
+    """Binary exponent of the largest value of every column where its square would be lost, else zero; None if none is.
+
+    For :func:`shift_columns`: a change of units that costs no digit.
+    """
+    if sparse.issparse(X):
+        highest, lowest = (np.asarray(extreme.toarray()).reshape(-1) for extreme in (X.max(axis=0), X.min(axis=0)))
+    else:
+        xp, _ = get_namespace(X)
+        highest, lowest = to_numpy(xp.max(X, axis=0)), to_numpy(xp.min(X, axis=0))
+    _, exponents = np.frexp(np.maximum(np.abs(highest), np.abs(lowest)).astype(float))
+    exponents = np.where(np.abs(exponents) > _safe_exponent(X), exponents, 0)
+    return exponents if exponents.any() else None
+
+
+def shift_columns(X: Array, exponents: np.ndarray | None) -> Array:
+    """Divide every column by two to the power of its exponent; the table itself where there are none."""
+    if exponents is None:
+        return X
+    half = exponents // 2
+    for part in (half, exponents - half):
+        X = scale_columns(X, np.ldexp(1.0, part))
+    return X
+
+
+def _safe_exponent(X: Array) -> int:
+    return _SAFE_EXPONENT[str(X.dtype).endswith("float32")]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from tamis.kernels.columns import to_numpy
 from tamis.kernels.neighbors import nearest_neighbors
-from tamis.kernels.scaling import standardize_columns, tame
+from tamis.kernels.scaling import shift_columns, standardize_columns, tame, wild_exponents
 
 Array = Any  # an array of any Array-API namespace
 
@@ -47,5 +48,19 @@ def fit_two_nn(distances: np.ndarray, *, discard: float = 0.1) -> float:
 
 def measure_two_nn(X: Array, *, discard: float = 0.1, standardize: bool = True) -> float:
     """2-NN dimension of the rows of a table of at least 3: numpy, sparse, or an Array-API array on its device."""
-    table = standardize_columns(tame(X)) if standardize else tame(X)
-    return fit_two_nn(to_numpy(nearest_neighbors(table, 2)[1]), discard=discard)
+    table = standardize_columns(shift_columns(X, wild_exponents(X))) if standardize else tame(X)
+    distances = to_numpy(nearest_neighbors(table, 2)[1])
+    warn_of_copies(distances, discard)
+    return fit_two_nn(distances, discard=discard)
+
+
+def warn_of_copies(distances: np.ndarray, discard: float) -> None:
+    """Say so where more samples are copies of others than are left out, given distances to the nearest ones."""
+    n_copied = np.count_nonzero(distances[:, 0] == 0)
+    if n_copied > discard * len(distances) and distances.any():
+        warnings.warn(
+            f"{n_copied} of {len(distances)} samples are copies of others, more than the share of {discard:g} that is "
+            "discarded: the dimension comes out low; drop the copies first",
+            UserWarning,
+            stacklevel=2,
+        )

@@ -73,6 +73,8 @@ class FitDisplay:
         -------
         FitDisplay
         """
+        if not isinstance(selections, Mapping):
+            raise ValueError("selections must map names to selections, such as {'mine': support}")
         if not selections:
             raise ValueError("there are no selections to draw: give at least one, such as {'mine': support}")
         table, names = read_table(X)

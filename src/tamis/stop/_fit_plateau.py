@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule
 from tamis.kernels.columns import to_numpy
 from tamis.kernels.faithfulness import fit_along, standardized_gram
+from tamis.kernels.scaling import shift_columns, wild_exponents
 
 _FIRST_LOOK = 64  # features that a sequential ranker gives before the curve is looked at
 
@@ -90,6 +91,7 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         curve_at = tried_sizes(ranking.order.size)
         if len(table) < 3:
             return StopDecision(ranking.order.size, f"all {ranking.order.size} features: too few rows to judge fewer")
+        table = shift_columns(table, wild_exponents(table))
         n_neighbors = min(self.n_neighbors, len(table) - 1)
         gram = standardized_gram(table)
         *curve, whole = fit_along(table, [*(ranking.order[:k] for k in curve_at), every], gram, n_neighbors)
@@ -98,8 +100,9 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         within = np.flatnonzero(np.array(curve) >= threshold)
         kept = int(curve_at[within[0]]) if within.size else ranking.order.size
         recovered = curve[within[0]] if within.size else curve[-1]
-        reason = f"the first {kept} features recover {recovered:.1%} of the variance of all, leave-one-out"
-        reason += f"; more of them recover {plateau:.1%} at best" if within.size else f"; all recover {whole:.1%}"
+        reason = f"{_first(kept, ranking.order.size)} {recovered:.1%} of the variance of all, leave-one-out"
+        if kept < every.size:
+            reason += f"; more of them recover {plateau:.1%} at best"
         return StopDecision(kept, reason, np.array(curve), curve_at, threshold=threshold, label="leave-one-out FIT")
 
 
@@ -109,6 +112,14 @@ def tried_sizes(most: int) -> np.ndarray:
     while sizes[-1] < most:
         sizes.append(min(most, sizes[-1] + max(1, sizes[-1] // 10)))
     return np.array(sizes)
+
+
+def _first(kept: int, ranked: int) -> str:
+    if kept == ranked:
+        return (
+            f"all {kept} features that were ranked recover" if kept > 1 else "the only feature that was ranked recovers"
+        )
+    return f"the first {kept} features recover" if kept > 1 else "the first feature recovers"
 
 
 def _draw_rows(X: Any, max_samples: int, rng: np.random.RandomState) -> Any:

@@ -104,4 +104,9 @@ class IntrinsicDimension(StoppingRule, name="intrinsic-dimension"):
         stays = hasattr(estimator, "__sklearn_tags__") and get_tags(estimator).array_api_support
         if not stays and not sparse.issparse(X):
             X = to_numpy(X)
-        return float(estimator.fit(X).dimension_)
+        fitted = estimator.fit(X)
+        if not hasattr(fitted, "dimension_"):
+            raise ValueError(
+                f"{type(estimator).__name__} has no dimension_ once fitted; give an estimator of tamis.dimension"
+            )
+        return float(fitted.dimension_)

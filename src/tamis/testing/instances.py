@@ -11,6 +11,7 @@ import tamis
 from tamis.base import Ranker
 
 ARGUMENTS: dict[str, list[dict[str, Any]]] = {
+    "CGSSL": [{"random_state": 0}, {"stop": 1}, {"stop": None, "n_clusters": 2, "random_state": 0}],
     "CorrelationScore": [{}, {"stop": 1}, {"stop": None, "multiclass": "ovo"}],
     "FeatureMedoids": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "FisherScore": [{}, {"stop": 1}, {"stop": None, "threshold": 0.01}],
@@ -20,9 +21,12 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "LaplacianScore": [{}, {"stop": 1, "weight": "binary"}, {"stop": None, "weight": "rbf"}, {"weight": "cosine"}],
     "MCFS": [{}, {"stop": 1, "n_clusters": 2}, {"stop": None, "n_nonzero": 3}],
     "MaxVariance": [{}, {"stop": 1}, {"stop": None}],
+    "NDFS": [{"random_state": 0}, {"stop": 1, "init": "spectral"}, {"stop": None, "gamma": 1e9, "random_state": 0}],
     "PCALeverage": [{}, {"stop": 1}, {"stop": None, "n_components": 2, "standardize": False}],
     "PivotedQR": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "RandomSelection": [{}, {"stop": 1}, {"stop": None, "random_state": 0}],
+    "RSFS": [{"random_state": 0}, {"stop": 1}, {"stop": None, "n_clusters": 2, "random_state": 0}],
+    "RUFS": [{"random_state": 0}, {"stop": 1}, {"stop": None, "n_clusters": 2, "random_state": 0}],
     "ReliefF": [
         {},
         {"stop": 1},
@@ -30,6 +34,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"n_samples": 20, "random_state": 0},
         {"n_neighbors": 1, "difference": "squared", "stop": 1},
     ],
+    "SOGFS": [{}, {"stop": 1}, {"stop": None, "n_clusters": 2}],
     "SPEC": [{}, {"stop": 1, "phi": 1}, {"stop": None, "phi": 3}, {"prefer": "rough", "weight": "rbf"}],
 }
 

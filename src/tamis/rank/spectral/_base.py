@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tamis._validation import check_classes
 from tamis.base import Ranker
-from tamis.kernels.columns import to_numpy
-from tamis.kernels.scaling import scale_columns, unit_spread
+from tamis.kernels.columns import as_columns, to_numpy
 from tamis.kernels.graph import ClassGraph, Graph, KernelGraph, heat_width, neighbor_graph
 from tamis.kernels.neighbors import nearest_neighbors
+from tamis.kernels.scaling import scale_columns, shift_columns, standardize_columns, unit_spread, wild_exponents
 from tamis.kernels.targets import encode_classes
 
 
@@ -44,12 +44,18 @@ class GraphRanker(Ranker):
         "standardize": ["boolean"],
     }
 
+    def _in_sane_units(self, X: Any) -> Any:
+        """The table in units whose squares can be summed, where units do not matter."""
+        return shift_columns(X, wild_exponents(X)) if self.standardize else X
+
     def _graph(self, X: Any, y: Any) -> Graph:
         """The graph that the parameters describe; refused if it ties no samples at all."""
         graph = self._tie_samples(X, y)
         if not graph.degree.any():
             raise ValueError(
-                f"width={self.width:g} is so small against the distances between samples that every weight of the "
+                "no two samples point the same way, so that every weight of the graph is zero; take weight='heat'"
+                if self.weight == "cosine"
+                else f"width={self.width} is so small against the distances between samples that every weight of the "
                 "graph is zero; take a larger one, or None to have it chosen from the data"
             )
         return graph
@@ -57,7 +63,7 @@ class GraphRanker(Ranker):
     def _tie_samples(self, X: Any, y: Any) -> Graph:
         if self.weight == "class":
             return ClassGraph(self._class_codes(X, y))
-        points = scale_columns(X, unit_spread(X)) if self.standardize else X
+        points = self._points(X)
         loop = float(self.self_loops)
         if self.weight == "rbf":
             width = self.width
@@ -67,10 +73,24 @@ class GraphRanker(Ranker):
             return KernelGraph(points if sparse.issparse(points) else to_numpy(points), width, loop=loop)
         return neighbor_graph(points, self.n_neighbors, weight=self.weight, width=self.width, loop=loop)
 
+    def _points(self, X: Any) -> Any:
+        """The samples between which similarity is measured."""
+        if not self.standardize:
+            return X
+        # what the cosine between samples is depends on the origin, which sparse tables cannot move
+        return scale_columns(X, unit_spread(X)) if self.weight == "cosine" else standardize_columns(X)
+
     def _class_codes(self, X: Any, y: Any) -> np.ndarray:
         if y is None:
             raise ValueError("weight='class' ties samples of one class: give their classes as y")
-        labels = column_or_1d(np.asarray(to_numpy(y) if hasattr(y, "shape") else y))
-        if labels.size != X.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows, but y has {labels.size}: give one class per row")
-        return encode_classes(labels)[1]
+        return encode_classes(check_classes(y, X))[1]
+
+
+def regressors(X: np.ndarray, *, standardize: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Columns that vary, centered and of unit variance if asked, in double precision; which of them vary."""
+    columns = as_columns(X)
+    varies = columns.norm2 > 0
+    Z = columns.columns(np.flatnonzero(varies))
+    if standardize:
+        Z /= np.sqrt(columns.norm2[varies] / X.shape[0])
+    return Z, varies

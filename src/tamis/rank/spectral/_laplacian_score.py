@@ -91,6 +91,7 @@ class LaplacianScore(GraphRanker):
         self.standardize = standardize
 
     def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = self._in_sane_units(X)
         graph = self._graph(X, y)
         spread = to_numpy(as_columns(X, graph.degree).norm2).astype(float)
         return Ranking.from_scores(-divide_where_varying(roughness(graph, X), spread), rounding=rounding_of(X))

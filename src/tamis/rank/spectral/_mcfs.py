@@ -12,9 +12,11 @@ from sklearn.linear_model import lars_path
 from sklearn.utils._param_validation import Interval
 
 from tamis.base import Ranking
-from tamis.kernels.scaling import scale_columns, unit_spread
 from tamis.kernels.graph import informative_eigenvectors, inverse_root
-from tamis.rank.spectral._base import GraphRanker
+from tamis.rank.spectral._base import GraphRanker, regressors
+
+_TWIN = 1e-5  # distance of two columns, relative to their size, below which they are the same
+_OPTIMAL = 1e-8  # violation of the optimality conditions that rounding explains
 
 
 class MCFS(GraphRanker):
@@ -59,8 +61,10 @@ class MCFS(GraphRanker):
     Notes
     -----
     Cost: a neighbor search, a few eigenvectors of the sparse graph, and per cluster a least-angle path (lasso form) of
-    ``n_nonzero`` steps, O(n D) each. Copies of a column get the weight that one of them would get alone. Eigenvectors
-    have unit norm in the degrees; their common scale does not change the order.
+    ``n_nonzero`` steps, O(n D) each. Copies of a column, up to sign, get the weight that one of them would get alone.
+    Eigenvectors have unit norm in the degrees; their common scale does not change the order. Where several have the
+    same eigenvalue around the last one taken, as in a graph of more parts than clusters, the choice among them is
+    arbitrary; with ``weight="class"`` no more than the number of classes less one are taken.
 
     References
     ----------
@@ -110,15 +114,17 @@ class MCFS(GraphRanker):
         self.standardize = standardize
 
     def _rank(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = self._in_sane_units(X)
         graph = self._graph(X, y)
         _, vectors = informative_eigenvectors(graph, self.n_clusters)
         Y = inverse_root(graph.degree)[:, None] * vectors
         Y -= Y.mean(axis=0)
-        Z, varies = self._regressors(X)
-        single, twin_of = distinct_columns(X)
+        Z, varies = regressors(X, standardize=self.standardize)
+        single, twin_of, sign = twin_columns(Z)
         Z = Z[:, single]
         paths = [lasso_weights(Z, target, self.n_nonzero, self.alpha) for target in Y.T]
-        self.coef_ = np.array([weights for weights, _ in paths])[:, twin_of] * varies
+        self.coef_ = np.zeros((len(paths), X.shape[1]))
+        self.coef_[:, varies] = np.array([weights for weights, _ in paths])[:, twin_of] * sign
         self.penalty_ = np.array([penalty for _, penalty in paths])
         kkt = max(kkt_violation(Z, target, *path) for target, path in zip(Y.T, paths, strict=True))
         size = np.abs(self.coef_) if self.absolute else self.coef_
@@ -126,32 +132,43 @@ class MCFS(GraphRanker):
         settled = Ranking.from_scores(scores, rounding=1e-10)
         return Ranking(settled.order, settled.scores, certificate={"converged": True, "kkt": kkt})
 
-    def _regressors(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Centered columns, of unit variance if asked; which of them vary."""
-        spread = unit_spread(X)
-        Z = scale_columns(X, spread) if self.standardize else X
-        Z = Z.astype(float) - Z.mean(axis=0, dtype=float)
-        varies = (X[0] != X).any(axis=0)
-        Z[:, ~varies] = 0.0
-        return Z, varies
 
+def twin_columns(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Columns that differ from all before them, where each column's like is among these, and the sign between the two.
 
-def distinct_columns(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest index of each column that differs from all before it, and where each column's like is among them."""
-    as_bytes = np.ascontiguousarray(X.T).view(np.dtype((np.void, X.itemsize * len(X)))).ravel()
-    _, first, group = np.unique(as_bytes, return_index=True, return_inverse=True)
-    return np.sort(first), np.argsort(np.argsort(first))[group]
+    Twins are equal up to sign and rounding, so their projections on a random direction lie side by side.
+    """
+    along = np.random.RandomState(0).standard_normal(len(Z)) @ Z
+    size = np.linalg.norm(Z, axis=0)
+    order = np.argsort(np.abs(along), kind="stable")
+    left, right = order[:-1], order[1:]
+    near = np.flatnonzero(np.abs(along[right]) - np.abs(along[left]) <= 1e-4 * size[left])
+    turned = Z[:, right[near]] * np.where(np.sign(along[left[near]]) * np.sign(along[right[near]]) < 0, -1.0, 1.0)
+    alike = np.zeros(left.size, dtype=bool)
+    alike[near] = np.linalg.norm(Z[:, left[near]] - turned, axis=0) <= _TWIN * size[left[near]]
+    group = np.empty(order.size, dtype=np.int64)
+    group[order] = np.cumsum(np.append(False, ~alike))
+    _, first, member = np.unique(group, return_index=True, return_inverse=True)
+    single = np.sort(first)
+    twin_of = np.searchsorted(single, first)[member]
+    sign = np.where(np.sign(along) * np.sign(along[single[twin_of]]) < 0, -1.0, 1.0)
+    return single, twin_of, sign
 
 
 def lasso_weights(Z: np.ndarray, y: np.ndarray, n_nonzero: int, alpha: float) -> tuple[np.ndarray, float]:
-    r"""Weights and :math:`\beta` at the end of some steps along the lasso path of Eq. 3.27, or at ``alpha``."""
+    r"""Weights and :math:`\beta` at the end of some steps along the lasso path of Eq. 3.27, or at ``alpha``.
+
+    Where columns are nearly dependent the path loses its way; it ends at the last knot that is optimal.
+    """
     n_samples = len(y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it drops columns that others make redundant, as it should
         alphas, _, coefs = lars_path(
             Z, y, method="lasso", max_iter=n_nonzero, alpha_min=alpha / (2 * n_samples), copy_X=True
         )
-    return coefs[:, -1], float(2 * n_samples * alphas[-1])
+    knots = ((coefs[:, k], float(2 * n_samples * alphas[k])) for k in range(alphas.size - 1, 0, -1))
+    optimal = (knot for knot in knots if kkt_violation(Z, y, *knot) < _OPTIMAL)
+    return next(optimal, (coefs[:, 0], float(2 * n_samples * alphas[0])))
 
 
 def kkt_violation(Z: np.ndarray, y: np.ndarray, a: np.ndarray, beta: float) -> float:

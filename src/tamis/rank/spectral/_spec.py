@@ -111,6 +111,7 @@ class SPEC(GraphRanker):
         self.standardize = standardize
 
     def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = self._in_sane_units(X)
         graph = self._graph(X, y)
         columns = as_columns(X, graph.degree)
         about_mean = to_numpy(columns.norm2).astype(float)  # ||Delta^1/2 f||^2 less its part along xi_0

@@ -1,0 +1,127 @@
+r"""Least squares whose weights are shrunk by rows, so that whole features drop out.
+
+The l2,1 norm of a matrix A with one row per feature, smoothed so that it has a derivative everywhere, is
+
+.. math:: \|A\|_{2,1} = \sum_j \sqrt{\|a_j\|^2 + \epsilon^2},
+
+and the root lies below each of its tangents: with :math:`d_j = 1 / (2 \sqrt{\|\tilde a_j\|^2 + \epsilon^2})`,
+
+.. math:: \|A\|_{2,1} \le \|\tilde A\|_{2,1} + \sum_j d_j (\|a_j\|^2 - \|\tilde a_j\|^2),
+
+with equality at :math:`A = \tilde A`. Whatever lowers a sum with the right side therefore lowers it with the left one:
+iteratively reweighted least squares. Each step is a ridge regression with one penalty per feature.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+
+SMOOTHING = 1e-8  # epsilon: far below any weight that matters, far above what rounding does to one
+
+
+def row_lengths(A: np.ndarray, smoothing: float = SMOOTHING) -> np.ndarray:
+    """Smoothed Euclidean norm of every row."""
+    return np.sqrt(np.einsum("ij,ij->i", A, A) + smoothing**2)
+
+
+def row_sparse_norm(A: np.ndarray, smoothing: float = SMOOTHING) -> float:
+    """Smoothed l2,1 norm."""
+    return float(row_lengths(A, smoothing).sum())
+
+
+def tangent_slopes(A: np.ndarray, smoothing: float = SMOOTHING) -> np.ndarray:
+    """Slopes d of the tangents, one per row: ``sum_j d_j ||a_j||^2`` lies above the l2,1 norm, up to a constant."""
+    return 0.5 / row_lengths(A, smoothing)
+
+
+class RowRidge:
+    r"""One ridge regression, factorized once, for any targets.
+
+    .. math:: A(Y) = \arg\min_A \sum_i d_i \|y_i - z_i A\|^2 + \sum_j p_j \|a_j\|^2 - 2 \langle T, A \rangle
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n_samples, n_features)
+    penalty : ndarray of shape (n_features,)
+        p, all positive.
+    pull : ndarray of shape (n_features, n_targets), default=None
+        T; None stands for zero.
+    row_weight : ndarray of shape (n_samples,), default=None
+        d, all positive; None stands for ones.
+    gram : ndarray of shape (n_features, n_features), default=None
+        ``Z' Z``, where the caller has it; looked at only without row weights and if there are no more features than
+        samples.
+
+    Attributes
+    ----------
+    row_weight : float or ndarray of shape (n_samples, 1)
+        d as a column, or 1.
+
+    Notes
+    -----
+    The system ``(Z'Z + P) A = Z'Y + T`` (rows scaled by the roots of d) is solved in the smaller of two spaces. With
+    more features than samples,
+
+    .. math:: A = P^{-1} (T + Z' V), \qquad (I + Z P^{-1} Z') V = Y - Z P^{-1} T, \qquad Z A = Y - V,
+
+    so that no matrix has the number of features on both sides. Either way the matrix that is factorized has no
+    eigenvalue below one, however far the penalties are apart. Cost O(n D min(n, D)) to set up, O(D^3) with ``gram``;
+    then O(n D) per target for the weights and, with more features than samples, O(n^2) for the fitted values.
+    """
+
+    def __init__(
+        self,
+        Z: np.ndarray,
+        penalty: np.ndarray,
+        *,
+        pull: np.ndarray | None = None,
+        row_weight: np.ndarray | None = None,
+        gram: np.ndarray | None = None,
+    ) -> None:
+        self.row_weight: float | np.ndarray = 1.0 if row_weight is None else row_weight[:, None]
+        self._row_root = None if row_weight is None else np.sqrt(self.row_weight)
+        self._Z = Z if self._row_root is None else self._row_root * Z
+        self._penalty = penalty[:, None]
+        self._pull = pull
+        self._is_wide = Z.shape[1] > Z.shape[0]
+        self._root = 1.0 / np.sqrt(self._penalty)
+        if self._is_wide:
+            scaled = self._Z * self._root.T
+            matrix = scaled @ scaled.T
+            self._drift = None if pull is None else scaled @ (self._root * pull)
+        else:
+            known = gram if gram is not None and row_weight is None else self._Z.T @ self._Z
+            matrix = self._root * known * self._root.T
+        matrix[np.diag_indices_from(matrix)] += 1.0
+        self._factor = linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
+        # what is fitted to targets of zero: only a pull makes it differ from zero
+        self._origin = None if pull is None else self.fitted(np.zeros((Z.shape[0], pull.shape[1])))
+
+    def coefficients(self, Y: np.ndarray) -> np.ndarray:
+        """A(Y), of shape (n_features, n_targets); copies of a feature get the same row, to the last bits."""
+        right = self._Z.T @ self._residual(Y)
+        return (right if self._pull is None else right + self._pull) / self._penalty
+
+    def fitted(self, Y: np.ndarray) -> np.ndarray:
+        """``Z A(Y)``."""
+        residual = self._residual(Y)
+        return Y - (residual if self._row_root is None else residual / self._row_root)
+
+    def loss(self, Y: np.ndarray, fitted: np.ndarray) -> float:
+        """The minimum, up to a constant that does not depend on ``Y``, given ``fitted = Z A(Y)``."""
+        apart = Y - fitted if self._origin is None else Y - fitted - self._origin
+        return float(np.vdot(Y, self.row_weight * apart))
+
+    def _residual(self, Y: np.ndarray) -> np.ndarray:
+        """``Y - Z A(Y)`` in scaled rows."""
+        target = Y if self._row_root is None else self._row_root * Y
+        if self._is_wide:
+            return self._solve(target if self._drift is None else target - self._drift)
+        right = self._Z.T @ target
+        if self._pull is not None:
+            right += self._pull
+        return target - self._Z @ (self._root * self._solve(self._root * right))
+
+    def _solve(self, right: np.ndarray) -> np.ndarray:
+        return linalg.cho_solve(self._factor, right, check_finite=False)

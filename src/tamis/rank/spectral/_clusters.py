@@ -1,0 +1,200 @@
+"""What the methods that learn clusters and feature weights in turns share: the loop, the start, the common terms."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from tamis.base import Ranker, Ranking, track
+from tamis.kernels.cluster_indicator import (
+    IndicatorProblem,
+    descend,
+    indicator_of,
+    orthogonality_gap,
+    orthogonality_penalty,
+)
+from tamis.kernels.graph import Graph, smoothest_eigenvectors
+from tamis.kernels.row_sparse import RowRidge, row_sparse_norm, tangent_slopes
+from tamis.rank.spectral._base import GraphRanker, regressors
+
+_OFFSET = 0.02  # what Li et al. add to the memberships at the start, so that none is zero
+_STEPS = 10  # of the memberships, for each of the feature weights
+
+
+class Model(Protocol):
+    """What is learned, in turns."""
+
+    F: np.ndarray
+    A: np.ndarray
+
+    def sweep(self) -> float:
+        """Update everything once; the objective that is then reached."""
+
+
+class AlternatingRanker(Ranker):
+    """Base of methods whose objective goes down in sweeps, and whose scores are the row norms of a weight matrix.
+
+    Subclasses store ``n_clusters``, ``max_iter``, ``tol`` and ``standardize``, and write :meth:`_model`.
+    """
+
+    supervised: ClassVar[bool] = False
+    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = GraphRanker.natural_stop
+
+    n_clusters: int
+    max_iter: int
+    tol: float
+    standardize: bool
+
+    _parameter_constraints: ClassVar[dict] = {
+        **Ranker._parameter_constraints,
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "standardize": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+
+    @abstractmethod
+    def _model(self, Z: np.ndarray, X: np.ndarray, y: Any, rng: np.random.RandomState) -> Model:
+        """Where the sweeps start; ``Z`` holds the columns of ``X`` that vary, centered, of unit variance if asked."""
+
+    def _keep(self, model: Any, varies: np.ndarray) -> None:
+        """Set the fitted attributes that only this method has."""
+
+    def _rank(self, X: np.ndarray, y: Any, rng: np.random.RandomState) -> Ranking:
+        if self.n_clusters > X.shape[0]:
+            raise ValueError(f"n_clusters={self.n_clusters} is more than the {X.shape[0]} samples; ask for fewer")
+        X = np.ascontiguousarray(X)  # rounding then does not depend on how a table lies in memory
+        Z, varies = regressors(X, standardize=self.standardize)
+        model = self._model(Z, X, y, rng)
+        converged = self._descend(model)
+        self.n_iter_ = self.objective_.size
+        self.cluster_indicator_ = model.F
+        self.feature_weights_ = np.zeros((X.shape[1], model.A.shape[1]))
+        self.feature_weights_[varies] = model.A
+        self._keep(model, varies)
+        scores = np.where(varies, np.linalg.norm(self.feature_weights_, axis=1), np.nan)
+        settled = Ranking.from_scores(scores, rounding=1e-9)
+        certificate = {
+            "converged": converged,
+            "n_iter": self.n_iter_,
+            "objective": float(self.objective_[-1]),
+            "orthogonality": orthogonality_gap(model.F),
+        }
+        return Ranking(settled.order, settled.scores, certificate=certificate)
+
+    def _descend(self, model: Model) -> bool:
+        """Sweep until the objective hardly moves; False, and a warning, if it still does after ``max_iter``."""
+        reached: list[float] = []
+        converged = False
+        for _ in track(self, range(self.max_iter), task_name="sweep", total=self.max_iter):
+            reached.append(model.sweep())
+            converged = len(reached) > 1 and reached[-2] - reached[-1] <= self.tol * abs(reached[-1])
+            if converged:
+                break
+        self.objective_ = np.array(reached)
+        if not converged:
+            warnings.warn(
+                f"{type(self).__name__} still lowers its objective after {len(reached)} sweeps; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return converged
+
+
+class Weights(NamedTuple):
+    """Of the terms that all objectives have: regression, its l2,1 norm, orthogonality."""
+
+    alpha: float
+    beta: float
+    gamma: float
+
+
+class ClusterRanker(AlternatingRanker, GraphRanker):
+    """Base of NDFS and what grew from it: non-negative clusters that are smooth along a graph of the samples."""
+
+    alpha: float
+    beta: float
+    gamma: float
+    init: str
+
+    _parameter_constraints: ClassVar[dict] = {
+        **GraphRanker._parameter_constraints,
+        **AlternatingRanker._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "beta": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [Interval(Real, 0, None, closed="left")],
+        "init": [StrOptions({"k-means", "spectral"})],
+        "random_state": ["random_state"],
+    }
+
+    def _start(
+        self, Z: np.ndarray, X: np.ndarray, y: Any, rng: np.random.RandomState
+    ) -> tuple[np.ndarray, Graph, np.ndarray, Weights]:
+        """What every model starts from: columns, graph, memberships by k-means, weights of the terms."""
+        graph = self._graph(X, y)
+        points = smoothest_eigenvectors(graph, self.n_clusters)[1] if self.init == "spectral" else isometric_rows(Z)
+        labels = KMeans(self.n_clusters, n_init=10, random_state=rng).fit(points).labels_
+        F = indicator_of(labels, self.n_clusters, offset=_OFFSET)
+        return Z, graph, F, Weights(self.alpha, self.beta, self.gamma)
+
+
+class ClusterModel:
+    r"""The terms that NDFS has, with hooks for what others add.
+
+    .. math:: \mathrm{Tr}\, F'LF + \alpha (\|F - ZA\|^2 + \beta \|A\|_{2,1}) + \frac{\gamma}{2} \|F'F - I\|^2
+
+    A sweep tightens the tangents of the l2,1 norm, then lowers the sum over F with A at its best for F all along, then
+    over whatever else there is.
+    """
+
+    def __init__(self, Z: np.ndarray, graph: Graph, F: np.ndarray, weights: Weights) -> None:
+        self.Z, self.graph, self.F = Z, graph, F
+        self.alpha, self.beta, self.gamma = weights
+        self._gram = Z.T @ Z if Z.shape[1] <= Z.shape[0] else None
+        self._stride = 1.0
+        self.A = RowRidge(Z, np.full(Z.shape[1], self.beta), gram=self._gram).coefficients(F)
+
+    def sweep(self) -> float:
+        """Update everything once; the objective that is then reached."""
+        problem = self._problem()
+        self.F, self._stride = descend(problem, self.F, _STEPS, self._stride)
+        self.A = problem.regression.coefficients(self.F if problem.noise is None else self.F - problem.noise)
+        self._update_rest()
+        return self.objective()
+
+    def _problem(self) -> IndicatorProblem:
+        """What F has to minimize."""
+        return IndicatorProblem(self.graph, self._regression(), self.alpha, self.gamma)
+
+    def _regression(self) -> RowRidge:
+        return RowRidge(self.Z, self.beta * tangent_slopes(self.A), gram=self._gram)
+
+    def _update_rest(self) -> None:
+        """Update what else a method learns."""
+
+    def objective(self) -> float:
+        """The objective as it stands."""
+        loss = float(np.sum(self._misfit() ** 2)) + self.beta * row_sparse_norm(self.A)
+        return self._shape() + self.alpha * loss
+
+    def _misfit(self) -> np.ndarray:
+        return self.F - self.Z @ self.A
+
+    def _shape(self, smoothness: float = 1.0) -> float:
+        """How rough F is along the graph, and how far from orthogonal."""
+        rough = float(np.vdot(self.F, self.F - self.graph.normalized_dot(self.F)))
+        return smoothness * rough + orthogonality_penalty(self.F, self.gamma)
+
+
+def isometric_rows(Z: np.ndarray) -> np.ndarray:
+    """Rows with the same inner products as those of ``Z`` and at most as many entries as there are rows."""
+    return Z if Z.shape[1] <= Z.shape[0] else np.asarray(np.linalg.qr(Z.T, mode="r")).T

@@ -1,0 +1,182 @@
+"""SOGFS: the graph of the samples is learned together with the projection in which neighbors are near."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from tamis.kernels.optimal_graph import (
+    adaptive_scale,
+    laplacian_of,
+    learn_graph,
+    smoothest_indicator,
+    smoothest_projection,
+)
+from tamis.kernels.row_sparse import row_sparse_norm, tangent_slopes
+from tamis.rank.spectral._clusters import AlternatingRanker, isometric_rows
+
+_MOST_COMPONENTS = 40
+
+
+class SOGFS(AlternatingRanker):
+    r"""Rank features by their weights in a projection where neighbors are near, with neighbors learned in it.
+
+    .. math:: \min_{S, W, F} \sum_{ij} \left( \|W'z_i - W'z_j\|^2 s_{ij} + \alpha s_{ij}^2 \right) + \gamma \|W\|_{2,1}
+              + 2 \lambda \, \mathrm{Tr}\, F' L_S F, \qquad S_j = \|w_j\|_2
+
+    over :math:`S \ge 0` with rows that sum to one, :math:`W'W = I` and :math:`F'F = I`. Structured optimal graph
+    feature selection (Nie et al. 2016; Doquet 2019, Eq. 3.37): S is the graph, :math:`L_S` the Laplacian of
+    :math:`(S + S') / 2`, W the projection of the standardized table Z. The last term favors graphs that fall into as
+    many parts as F has columns.
+
+    Parameters
+    ----------
+    stop : rule, str, int, float or None, default="auto"
+        How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    n_clusters : int, default=5
+        Columns of F.
+    n_components : int, default=None
+        Columns of W; None takes half as many as there are features that vary, 40 at most.
+    gamma : float, default=10.0
+        Weight of the l2,1 norm: the larger, the fewer features take part.
+    alpha : float, default=None
+        Weight of the squares of S: the larger, the more neighbors. None sets it once, so that there are about
+        ``n_neighbors`` of them at the start.
+    laplacian : float, default=None
+        :math:`\lambda`; None takes :math:`\alpha`.
+    max_iter : int, default=200
+        Sweeps at most.
+    tol : float, default=1e-4
+        Sweeps end where one lowers the objective by less than this share of it.
+    n_neighbors : int, default=5
+    standardize : bool, default=True
+        Columns of unit variance; they are centered in any case.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,)
+        Row norms of the weights; NaN for constant columns, which are not ranked.
+    feature_weights_ : ndarray of shape (n_features, n_components)
+        W.
+    cluster_indicator_ : ndarray of shape (n_samples, n_clusters)
+        F.
+    similarity_ : csr_array of shape (n_samples, n_samples)
+        S.
+    alpha_, laplacian_ : float
+        :math:`\alpha` and :math:`\lambda` as used.
+    objective_ : ndarray of shape (n_iter_,)
+        After each sweep; never increases.
+    n_iter_ : int
+    order_, ranking_, support_, path_, stop_
+        As for every ranker.
+    certificate_ : dict
+        ``orthogonality``: :math:`\|F'F - I\|`.
+
+    Notes
+    -----
+    Cost per sweep: O(n^2) distances in a few coordinates, in blocks of rows; a few eigenvectors of a sparse matrix; and
+    O(n D min(n, D)) for W, by shift-and-invert iterations in the space of the samples if there are more features.
+
+    Limits: with :math:`W'W = I` a combination of features that hardly varies brings all samples near, so that copies
+    and, with more features than samples, chance combinations score well. With the defaults, 100 features
+    recover the others less well than 100 random ones on the eight sets of the thesis (mean FIT 0.689 against 0.727).
+
+    Deviations: the paper adapts :math:`\alpha` and :math:`\lambda` at every sweep, so that no objective goes down; here
+    both are set once, in the projection that the start gives. The thesis squares the l2,1 norm, the original does not.
+
+    References
+    ----------
+    Nie, Zhu and Li, "Unsupervised feature selection with structured graph optimization", AAAI 2016. Doquet, "Agnostic
+    feature selection", PhD thesis, 2019, Sec. 3.2.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_blobs
+    >>> from tamis import SOGFS
+    >>> clusters, _ = make_blobs(200, centers=3, random_state=0, cluster_std=0.5)
+    >>> X = np.hstack([clusters, np.random.default_rng(0).standard_normal((200, 5))])
+    >>> SOGFS(n_clusters=3, stop=2).fit(X).get_feature_names_out()
+    array(['x0', 'x1'], dtype=object)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **AlternatingRanker._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [Interval(Real, 0, None, closed="neither"), None],
+        "laplacian": [Interval(Real, 0, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        *,
+        stop: Any = "auto",
+        n_clusters: int = 5,
+        n_components: int | None = None,
+        gamma: float = 10.0,
+        alpha: float | None = None,
+        laplacian: float | None = None,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        n_neighbors: int = 5,
+        standardize: bool = True,
+    ) -> None:
+        self.stop = stop
+        self.n_clusters = n_clusters
+        self.n_components = n_components
+        self.gamma = gamma
+        self.alpha = alpha
+        self.laplacian = laplacian
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_neighbors = n_neighbors
+        self.standardize = standardize
+
+    def _model(self, Z: np.ndarray, X: np.ndarray, y: Any, rng: np.random.RandomState) -> GraphModel:
+        n_components = self.n_components or min(_MOST_COMPONENTS, max(1, Z.shape[1] // 2))
+        if n_components > Z.shape[1]:
+            raise ValueError(f"n_components={n_components} is more than the {Z.shape[1]} features that vary")
+        model = GraphModel(Z, self.n_clusters, n_components, self.n_neighbors, self.gamma)
+        self.alpha_ = model.settle_scale(self.n_neighbors) if self.alpha is None else self.alpha
+        self.laplacian_ = self.alpha_ if self.laplacian is None else self.laplacian
+        model.alpha, model.laplacian = self.alpha_, self.laplacian_
+        return model
+
+    def _keep(self, model: GraphModel, varies: np.ndarray) -> None:
+        self.similarity_ = model.S
+
+
+class GraphModel:
+    """Graph, clusters and projection, and the order in which they are updated."""
+
+    alpha: float
+    laplacian: float
+
+    def __init__(self, Z: np.ndarray, n_clusters: int, n_components: int, n_neighbors: int, gamma: float) -> None:
+        self.Z, self.gamma = Z, gamma
+        points = isometric_rows(Z)
+        self.S = learn_graph(points, adaptive_scale(points, n_neighbors))
+        L = laplacian_of(self.S)
+        self.F = smoothest_indicator(L, n_clusters)
+        # Tangents at equal rows would leave W open where features outnumber samples: let the smoother ones weigh more.
+        rough = np.maximum(np.einsum("ij,ij->j", Z, L @ Z), 1e-12 * len(Z))
+        length = np.sqrt(n_components) / (rough * np.linalg.norm(1.0 / rough))
+        self.A = smoothest_projection(Z, L, gamma / (2.0 * length), n_components)
+
+    def settle_scale(self, n_neighbors: int) -> float:
+        """The weight of the squares of S with which samples have so many neighbors in the projection as it is."""
+        return adaptive_scale(self.Z @ self.A, n_neighbors)
+
+    def sweep(self) -> float:
+        """Update graph, clusters and projection once; the objective that is then reached."""
+        self.S = learn_graph(np.hstack([self.Z @ self.A, np.sqrt(self.laplacian) * self.F]), self.alpha)
+        L = laplacian_of(self.S)
+        self.F = smoothest_indicator(L, self.F.shape[1], near=self.F)
+        self.A = smoothest_projection(self.Z, L, self.gamma * tangent_slopes(self.A), self.A.shape[1])
+        projected = self.Z @ self.A
+        apart = 2.0 * np.vdot(projected, L @ projected) + 2.0 * self.laplacian * np.vdot(self.F, L @ self.F)
+        return float(apart + self.alpha * np.vdot(self.S.data, self.S.data)) + self.gamma * row_sparse_norm(self.A)
