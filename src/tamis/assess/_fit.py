@@ -99,8 +99,8 @@ def feature_r2(
     >>> from tamis.assess import feature_r2
     >>> t = np.linspace(0, 1, 50)
     >>> X = np.column_stack([t, np.sin(3 * t), np.tile([0, 1], 25)])
-    >>> feature_r2(X, [0], n_neighbors=2).round(1)
-    array([1., 1., -3.])
+    >>> feature_r2(X, [0], n_neighbors=2).round()
+    array([ 1.,  1., -3.])
     """
     r2 = _r2(X, support, n_neighbors, mode, standardize, X_test)
     return np.where(np.isnan(r2), 1.0, r2)

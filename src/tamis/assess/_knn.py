@@ -107,7 +107,7 @@ def knn_accuracy(
     >>> from tamis.assess import knn_accuracy
     >>> X, y = load_iris(return_X_y=True)
     >>> round(knn_accuracy(X, y, [2, 3]), 2)
-    0.96
+    0.95
     """
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together: give both or none")

@@ -47,7 +47,7 @@ def read_test_table(X_test: Any, like: Any, names: list[str] | None) -> Any:
 
 def kept_columns(X: Any, kept: np.ndarray, X_test: Any, *, standardize: bool) -> tuple[Any, Any]:
     """The kept columns of both tables, in units of their spread over ``X`` if ``standardize``."""
-    tables = [None if table is None else _safe_indexing(table, kept, axis=1) for table in (X, X_test)]
+    tables: list[Any] = [None if table is None else _safe_indexing(table, kept, axis=1) for table in (X, X_test)]
     if standardize:
         spread = unit_spread(tables[0])
         if not sparse.issparse(X):  # distances stay, and digits are saved where the mean dwarfs the spread

@@ -11,6 +11,7 @@ needs no loops, and so keeps its digits even where all other weights are tiny be
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,14 +57,17 @@ class Graph(ABC):
         """Diagonal of Delta."""
         return self.between + self.loop
 
+    @cached_property
+    def _root(self) -> np.ndarray:
+        return inverse_root(self.degree)
+
     @abstractmethod
     def dot(self, F: Any) -> Any:
         """Weights between different samples times ``F``."""
 
     def normalized_dot(self, F: np.ndarray) -> np.ndarray:
         """``Delta^-1/2 M Delta^-1/2 F``, loops included; samples without any weight give zero."""
-        root = inverse_root(self.degree)
-        root = root[:, None] if F.ndim == 2 else root
+        root = self._root[:, None] if F.ndim == 2 else self._root
         return root * (self.dot(root * F) + self.loop * root * F)
 
 
@@ -151,7 +155,7 @@ def neighbor_graph(
         scale = heat_width(distances) if width is None else width
         values = heat_kernel(distances, scale)
     elif weight == "cosine":
-        empty = ~np.asarray(abs(points).sum(axis=1) > 0).reshape(-1)  # rows of zeros have no direction
+        empty = _rows_of_zeros(points)  # they have no direction
         values = np.clip(1.0 - distances**2 / 2.0, 0.0, None)
         values[empty[:, None] | empty[indices]] = 0.0
     else:
@@ -159,6 +163,13 @@ def neighbor_graph(
     ends = np.arange(0, indices.size + 1, n_neighbors)
     directed = sparse.csr_array((values.ravel(), indices.ravel(), ends), shape=(n_samples, n_samples))
     return SparseGraph(directed.maximum(directed.T).tocsr(), loop=loop)
+
+
+def _rows_of_zeros(X: Any) -> np.ndarray:
+    if sparse.issparse(X):
+        return np.asarray(abs(X).sum(axis=1)).reshape(-1) == 0
+    xp, _, _ = get_namespace_and_device(X)
+    return ~to_numpy(xp.any(X != 0, axis=1))
 
 
 def heat_kernel(distances: np.ndarray, width: float) -> np.ndarray:

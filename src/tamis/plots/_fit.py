@@ -38,7 +38,7 @@ class FitDisplay:
     >>> X, _ = load_wine(return_X_y=True, as_frame=True)
     >>> display = FitDisplay.from_selections(X, {"Laplacian": LaplacianScore(stop=3).fit(X), "all": None})
     >>> sorted(display.frame())
-    ['all', 'feature', 'Laplacian']
+    ['Laplacian', 'all', 'feature']
     """
 
     def __init__(self, r2: Mapping[str, np.ndarray], names: list[str]) -> None:

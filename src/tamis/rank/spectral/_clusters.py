@@ -23,6 +23,7 @@ from tamis.kernels.cluster_indicator import (
 )
 from tamis.kernels.graph import Graph, smoothest_eigenvectors
 from tamis.kernels.row_sparse import RowRidge, row_sparse_norm, tangent_slopes
+from tamis.kernels.scaling import shift_columns, wild_exponents
 from tamis.rank.spectral._base import GraphRanker, regressors
 
 _OFFSET = 0.02  # what Li et al. add to the memberships at the start, so that none is zero
@@ -72,6 +73,8 @@ class AlternatingRanker(Ranker):
     def _rank(self, X: np.ndarray, y: Any, rng: np.random.RandomState) -> Ranking:
         if self.n_clusters > X.shape[0]:
             raise ValueError(f"n_clusters={self.n_clusters} is more than the {X.shape[0]} samples; ask for fewer")
+        if self.standardize:
+            X = shift_columns(X, wild_exponents(X))
         X = np.ascontiguousarray(X)  # rounding then does not depend on how a table lies in memory
         Z, varies = regressors(X, standardize=self.standardize)
         model = self._model(Z, X, y, rng)

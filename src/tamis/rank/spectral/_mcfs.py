@@ -76,7 +76,7 @@ class MCFS(GraphRanker):
     >>> from sklearn.datasets import load_iris
     >>> from tamis import MCFS
     >>> X, _ = load_iris(return_X_y=True, as_frame=True)
-    >>> MCFS(n_clusters=2, stop=1).fit(X).get_feature_names_out()
+    >>> MCFS(n_clusters=2, n_nonzero=1, stop=1).fit(X).get_feature_names_out()
     array(['petal length (cm)'], dtype=object)
     """
 
