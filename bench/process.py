@@ -21,10 +21,21 @@ def peak_megabytes() -> float:
     return int(line.split()[1]) / 1024
 
 
-def in_fresh_process(module: str, *arguments: Any) -> dict[str, Any]:
-    """Run a module with the given arguments in a process of its own; its last line of output is JSON."""
+def forget_peak() -> None:
+    """Measure the peak anew from here on."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def in_fresh_process(module: str, *arguments: Any, timeout: float | None = None) -> dict[str, Any] | None:
+    """Run a module with the given arguments in a process of its own; its last line of output is JSON.
+
+    None if it takes longer than ``timeout`` seconds, all in all.
+    """
     command = [sys.executable, "-W", "ignore", "-m", module, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return None
     if done.returncode:
         raise RuntimeError(f"{' '.join(map(str, arguments))} failed:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])

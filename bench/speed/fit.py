@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import r2_score
 from sklearn.neighbors import KNeighborsRegressor
 
-from bench.process import in_fresh_process, peak_megabytes, timed
+from bench.process import forget_peak, in_fresh_process, peak_megabytes, timed
 from bench.table import Targets, show
 from tamis.assess import feature_gram, feature_r2, fit_score
 
@@ -33,6 +33,7 @@ def against_regressors(n: int, d: int, k: int, n_measured: int) -> dict[str, Any
     kept = np.arange(k)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     feature_r2(X[:200], kept, mode="thesis")  # libraries load their parts on first use
+    forget_peak()
     before = peak_megabytes()
     ours, r2 = timed(lambda: feature_r2(X, kept, mode="thesis"))
     megabytes = peak_megabytes() - before
@@ -61,6 +62,7 @@ def from_gram(n: int, d: int, k: int) -> dict[str, Any]:
 
 def large(n: int, d: int, k: int) -> dict[str, Any]:
     X = make_table(n, d, np.float32)
+    forget_peak()
     before = peak_megabytes()
     seconds, value = timed(lambda: fit_score(X, np.arange(k)))
     return {"seconds": seconds, "megabytes": peak_megabytes() - before, "table": X.nbytes / 2**20, "fit": value}

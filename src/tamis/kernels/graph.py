@@ -33,7 +33,7 @@ from tamis.kernels.neighbors import nearest_neighbors
 
 _BLOCK = 2**23  # numbers of a kernel matrix held at a time
 _DEVICE_BLOCK = 2**26  # the same on an accelerator
-_DENSE = 1200  # samples up to which a whole eigen-decomposition is quicker than an iterative one
+_DENSE = 200  # samples up to which a whole eigen-decomposition is quicker than an iterative one
 
 
 class Graph(ABC):
@@ -104,24 +104,30 @@ class ClassGraph(Graph):
 
 
 class KernelGraph(Graph):
-    """All pairs, ``exp(-d^2 / (2 width^2))``, computed anew in blocks of rows at every product."""
+    """All pairs, ``exp(-d^2 / (2 width^2))``; computed anew in blocks of rows at every product, if it takes several."""
 
     def __init__(self, X: Any, width: float, *, loop: float = 1.0) -> None:
         self.X = X if sparse.issparse(X) else X - X.mean(axis=0)
         self.width = width
         self.loop = loop
         self.n_samples = X.shape[0]
+        self._whole: np.ndarray | None = None
         self.between = self.dot(np.ones(self.n_samples))
 
     def dot(self, F: Any) -> np.ndarray:
         """One pass over the kernel matrix."""
-        found = []
-        for block in blocks(self.n_samples, _BLOCK // self.n_samples):
-            rows = np.arange(block.start, block.stop)
-            kernel = heat_kernel(euclidean_distances(self.X[rows], self.X), self.width)
-            kernel[np.arange(rows.size), rows] = 0.0
-            found.append(kernel @ F)
-        return np.concatenate(found)
+        parts = list(blocks(self.n_samples, _BLOCK // self.n_samples))
+        if len(parts) > 1:
+            return np.concatenate([self._kernel(part) @ F for part in parts])
+        if self._whole is None:
+            self._whole = self._kernel(parts[0])
+        return self._whole @ F
+
+    def _kernel(self, part: slice) -> np.ndarray:
+        rows = np.arange(part.start, part.stop)
+        kernel = heat_kernel(euclidean_distances(self.X[rows], self.X), self.width)
+        kernel[np.arange(rows.size), rows] = 0.0
+        return kernel
 
 
 def neighbor_graph(
