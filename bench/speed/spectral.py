@@ -2,7 +2,8 @@
 
 Peers: scikit-feature (the fork that still installs), skrebate and fast-select; ``make bench`` installs them. Every
 contestant first runs on a few rows, so that libraries load and compile before the clock starts; calls that take less
-than two seconds are made twice, and the quicker counts. Seconds are medians over the turns, memory is the most that the process ever held beyond what it held with the data loaded.
+than two seconds are made twice, and the quicker counts. Seconds are medians over the turns, memory is the most that the
+process ever held beyond what it held with the data loaded.
 """
 
 import json

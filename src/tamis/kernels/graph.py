@@ -11,6 +11,7 @@ needs no loops, and so keeps its digits even where all other weights are tiny be
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -26,12 +27,15 @@ from sklearn.utils._array_api import (
     get_namespace_and_device,
     move_to,
 )
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from sklearn.utils.parallel import _get_threadpool_controller
 
 from tamis.kernels.blocks import blocks
 from tamis.kernels.columns import to_numpy
 from tamis.kernels.neighbors import nearest_neighbors
 
 _BLOCK = 2**23  # numbers of a kernel matrix held at a time
+_CACHE = 2**18  # those of them that are worked on at a time
 _DEVICE_BLOCK = 2**26  # the same on an accelerator
 _DENSE = 200  # samples up to which a whole eigen-decomposition is quicker than an iterative one
 
@@ -116,16 +120,23 @@ class KernelGraph(Graph):
 
     def dot(self, F: Any) -> np.ndarray:
         """One pass over the kernel matrix."""
-        parts = list(blocks(self.n_samples, _BLOCK // self.n_samples))
-        if len(parts) > 1:
-            return np.concatenate([self._kernel(part) @ F for part in parts])
-        if self._whole is None:
-            self._whole = self._kernel(parts[0])
+        if self._whole is not None:
+            return self._whole @ F
+        parts = list(blocks(self.n_samples, _CACHE // self.n_samples))
+        alone = _get_threadpool_controller().limit(limits=1, user_api="blas")  # the blocks are shared out instead
+        with alone, ThreadPoolExecutor(_openmp_effective_n_threads()) as pool:
+            if self.n_samples**2 > _BLOCK:
+                return np.concatenate(list(pool.map(lambda part: self._kernel(part) @ F, parts)))
+            self._whole = np.concatenate(list(pool.map(self._kernel, parts)))
         return self._whole @ F
 
     def _kernel(self, part: slice) -> np.ndarray:
         rows = np.arange(part.start, part.stop)
-        kernel = heat_kernel(euclidean_distances(self.X[rows], self.X), self.width)
+        kernel = euclidean_distances(self.X[rows], self.X, squared=True)
+        with np.errstate(over="ignore"):
+            kernel /= -2.0 * self.width
+            kernel /= self.width  # not by its square, which may be too large or too small for a number
+            np.exp(kernel, out=kernel)
         kernel[np.arange(rows.size), rows] = 0.0
         return kernel
 
