@@ -27,54 +27,33 @@ class CGSSL(ClusterRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
-    n_clusters : int, default=5
-        Columns of F.
+    n_clusters, alpha, beta, gamma, init, max_iter, tol, random_state : as for NDFS
+        The common terms, the start and the sweeps.
     n_components : int, default=None
         d, less than ``n_clusters`` for the subspace to matter; None takes half of it, rounded up.
-    alpha : float, default=1.0
-        Weight of the regression on the features.
-    beta : float, default=1.0
-        Weight of the l2,1 norm in it: the larger, the fewer features take part.
     structure : float, default=10.0
         :math:`\eta`, the paper's :math:`\gamma`: how firmly the weights are held in the subspace.
-    gamma : float, default=10.0
-        Weight of orthogonality. Much more than alpha holds the memberships at their start.
-    init : {"k-means", "spectral"}, default="k-means"
-        Start from k-means on the samples, or on the smoothest functions along the graph.
-    max_iter : int, default=1000
-        Sweeps at most.
-    tol : float, default=1e-5
-        Sweeps end where one lowers the objective by less than this share of it.
     n_neighbors, weight, width, self_loops, standardize : as for LaplacianScore
         The graph. Columns are centered in any case.
-    random_state : int, RandomState or None, default=None
-        For k-means.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         Row norms of the weights; NaN for constant columns, which are not ranked.
-    feature_weights_ : ndarray of shape (n_features, n_clusters)
-        A.
-    cluster_indicator_ : ndarray of shape (n_samples, n_clusters)
-        F.
-    objective_ : ndarray of shape (n_iter_,)
-        After each sweep; never increases.
-    n_iter_ : int
+    feature_weights_, cluster_indicator_, objective_, n_iter_, certificate_
+        As for :class:`NDFS`.
     components_ : ndarray of shape (n_features, n_components)
         Q.
     order_, ranking_, support_, path_, stop_
         As for every ranker.
-    certificate_ : dict
-        ``orthogonality``: :math:`\|F'F - I\|`.
 
     Notes
     -----
     For given A the best Q spans its d leading left singular vectors, so that :math:`\|A - QP\|^2` is what the others
     leave. The weights are found as in NDFS, with one more diagonal term, at the same cost.
 
-    Limits: with the defaults, 100 features recover the others a little less well than 100 random ones on the eight sets
-    of the thesis (mean FIT 0.714 against 0.727): the method looks for features that tell clusters apart.
+    Limits: with as many clusters as classes, 100 features recover the others a little less well than 100 random ones on
+    the eight sets of the thesis (mean FIT 0.713 against 0.727): the method looks for features that tell clusters apart.
 
     Deviations: the thesis squares the l2,1 norm, the original does not. See NDFS for :math:`\gamma` and the updates.
 

@@ -53,7 +53,11 @@ class LaplacianScore(GraphRanker):
     With ``weight="class"``, :math:`L_j = 1 / (1 + F_j)` with F the Fisher score (Eq. 3.23). That holds with weights
     1 / (size of the class), as here, and with the weights 1 of Eq. 3.22 only if all classes are of one size.
 
-    It scores one feature at a time, so copies of a good feature are all kept. scikit-feature's settings are
+    Limits: it scores one feature at a time, so copies of a good feature are all kept, and 100 features recover the
+    others less well than 100 random ones on the eight sets of the thesis (mean FIT 0.679 against 0.727, ``python -m
+    bench spectral``).
+
+    scikit-feature's settings are
     ``weight="heat", width=1, self_loops=True``: on standardized columns that kernel underflows, and what is ranked then
     is rounding.
 

@@ -66,6 +66,9 @@ class MCFS(GraphRanker):
     same eigenvalue around the last one taken, as in a graph of more parts than clusters, the choice among them is
     arbitrary; with ``weight="class"`` no more than the number of classes less one are taken.
 
+    Limits: 100 features recover the others a little less well than 100 random ones on the eight sets of the thesis
+    (mean FIT 0.721 against 0.727, ``python -m bench spectral``).
+
     References
     ----------
     Cai, Zhang and He, "Unsupervised feature selection for multi-cluster data", KDD 2010. Doquet, "Agnostic feature

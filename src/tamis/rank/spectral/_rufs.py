@@ -31,46 +31,29 @@ class RUFS(ClusterRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
-    n_clusters : int, default=5
-        Columns of F.
+    n_clusters, alpha, init, max_iter, tol, random_state : as for NDFS
+        The common terms, the start and the sweeps.
     nu : float, default=1.0
         Weight of smoothness along the graph.
-    alpha : float, default=1.0
-        Weight of the regression on the features.
     beta : float, default=10.0
         Weight of the l2,1 norm of the weights: the larger, the fewer features take part.
     reconstruction : float, default=10.0
         :math:`\eta`: weight of the centers. The paper's is the Frobenius norm of Z, the root of n D if standardized.
     gamma : float, default=1e8
         Weight of orthogonality. Much more than the others, as by default, holds the memberships at their start.
-    init : {"k-means", "spectral"}, default="k-means"
-        Start from k-means on the samples, or on the smoothest functions along the graph.
-    max_iter : int, default=1000
-        Sweeps at most.
-    tol : float, default=1e-5
-        Sweeps end where one lowers the objective by less than this share of it.
     n_neighbors, weight, width, self_loops, standardize : as for LaplacianScore
         The graph. Columns are centered in any case.
-    random_state : int, RandomState or None, default=None
-        For k-means.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         Row norms of the weights; NaN for constant columns, which are not ranked.
-    feature_weights_ : ndarray of shape (n_features, n_clusters)
-        A.
-    cluster_indicator_ : ndarray of shape (n_samples, n_clusters)
-        F.
-    objective_ : ndarray of shape (n_iter_,)
-        After each sweep; never increases.
-    n_iter_ : int
+    feature_weights_, cluster_indicator_, objective_, n_iter_, certificate_
+        As for :class:`NDFS`.
     centers_ : ndarray of shape (n_clusters, n_features)
         C, in units of the standardized columns.
     order_, ranking_, support_, path_, stop_
         As for every ranker.
-    certificate_ : dict
-        ``orthogonality``: :math:`\|F'F - I\|`.
 
     Notes
     -----
@@ -82,8 +65,8 @@ class RUFS(ClusterRanker):
     Sums of lengths are least where memberships of unit norm sit on a few samples. With a gamma of 100 they end up
     there on tables of genes, which is why the default, unlike NDFS's, keeps the clusters that k-means found.
 
-    Limits: with the defaults, 100 features recover the others a little less well than 100 random ones on the eight sets
-    of the thesis (mean FIT 0.709 against 0.727): the method looks for features that tell clusters apart.
+    Limits: with as many clusters as classes, 100 features recover the others a little less well than 100 random ones on
+    the eight sets of the thesis (mean FIT 0.708 against 0.727): the method looks for features that tell clusters apart.
 
     Deviations: the thesis squares the l2,1 norms, the original does not. The reconstruction is divided by the size of
     the table: as printed, its share of the objective grows with the number of features and leaves no say to the rest.

@@ -81,8 +81,8 @@ class SOGFS(AlternatingRanker):
     O(n D min(n, D)) for W, by shift-and-invert iterations in the space of the samples if there are more features.
 
     Limits: with :math:`W'W = I` a combination of features that hardly varies brings all samples near, so that copies
-    and, with more features than samples, chance combinations score well. With the defaults, 100 features
-    recover the others less well than 100 random ones on the eight sets of the thesis (mean FIT 0.689 against 0.727).
+    and, with more features than samples, chance combinations score well. With as many clusters as classes, 100 features
+    recover the others less well than 100 random ones on the eight sets of the thesis (mean FIT 0.687 against 0.727).
 
     Deviations: the paper adapts :math:`\alpha` and :math:`\lambda` at every sweep, so that no objective goes down; here
     both are set once, in the projection that the start gives. The thesis squares the l2,1 norm, the original does not.

@@ -58,6 +58,9 @@ class SPEC(GraphRanker):
     the square. Where eigenvalues around :math:`\lambda_\kappa` are equal, :math:`\phi_3` depends on which eigenvectors
     of that value are taken.
 
+    Limits: 100 features recover the others less well than 100 random ones on the eight sets of the thesis
+    (mean FIT 0.681 for :math:`\phi_3` against 0.727, ``python -m bench spectral``).
+
     The thesis's column "SPEC" is ``SPEC(weight="rbf", width=0.5**0.5, self_loops=True, prefer="rough",
     algorithm="spectrum")``: a kernel so narrow that the nearest pair of samples decides almost alone, the features in
     which that pair differs most come first, and rounding does the rest.

@@ -61,6 +61,9 @@ class PCALeverage(Ranker):
     Deviation from the paper: it samples columns at random with probability :math:`S_j / r`; here the largest come
     first.
 
+    Limits: 100 features recover the others much less well than 100 random ones on the eight sets of the thesis
+    (mean FIT 0.547 against 0.727, ``python -m bench spectral``).
+
     References
     ----------
     Mahoney and Drineas, "CUR matrix decompositions for improved data analysis", PNAS 106, 2009.

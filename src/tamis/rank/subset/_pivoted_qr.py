@@ -46,6 +46,9 @@ class PivotedQR(SequentialRanker):
     ``standardize=True``, :math:`O(n D \min(n, D))` operations for the first one. Norms are downdated, and computed anew
     where rounding could decide, as LAPACK does.
 
+    Limits: 100 features recover the others less well than 100 random ones on the eight sets of the thesis
+    (mean FIT 0.701 with columns only centered against 0.727, ``python -m bench spectral``).
+
     References
     ----------
     Businger and Golub, "Linear least squares solutions by Householder transformations", Numerische Mathematik 7, 1965.
