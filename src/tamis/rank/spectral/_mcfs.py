@@ -67,7 +67,7 @@ class MCFS(GraphRanker):
     arbitrary; with ``weight="class"`` no more than the number of classes less one are taken.
 
     Limits: 100 features recover the others a little less well than 100 random ones on the eight sets of the thesis
-    (mean FIT 0.721 against 0.727, ``python -m bench spectral``).
+    (mean FIT 0.722 against 0.727, ``python -m bench spectral``).
 
     References
     ----------
