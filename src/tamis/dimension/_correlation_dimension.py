@@ -28,24 +28,15 @@ class CorrelationDimension(DimensionEstimator):
         added, as the limit :math:`r \to 0` asks.
     ratio : float, default=0.1
         Share of these pairs that lie within the smaller radius.
-    standardize : bool, default=True
-        Give every column zero mean and unit variance first, so that units do not matter.
-    n_subsamples : int, default=20
-        Random subsamples from which the standard error is told; 0 switches it off.
-    subsample : float, default=0.8
-        Share of the rows in each, drawn without replacement.
-    random_state : int, RandomState or None, default=None
-        Of the subsamples.
-    n_jobs : int, default=None
-        Subsamples in parallel, through joblib.
+    standardize, n_subsamples, subsample, random_state, n_jobs : as for TwoNN
+        Units, and the standard error by subsampling.
 
     Attributes
     ----------
     dimension_ : float
         0 for identical points; infinite where all pairs are equally far.
-    standard_error_ : float or None
-        From the subsamples; None without them.
-    subsample_dimensions_ : ndarray of shape (n_subsamples,)
+    standard_error_, subsample_dimensions_
+        As for :class:`TwoNN`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

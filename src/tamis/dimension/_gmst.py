@@ -46,9 +46,8 @@ class GMST(DimensionEstimator):
     ----------
     dimension_ : float
         0 for identical points; at most what the samples can span: the columns that vary, and n - 1.
-    standard_error_ : float or None
-        From the subsamples; None without them.
-    subsample_dimensions_ : ndarray of shape (n_subsamples,)
+    standard_error_, subsample_dimensions_
+        As for :class:`TwoNN`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

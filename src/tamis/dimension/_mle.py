@@ -31,24 +31,15 @@ class MLE(DimensionEstimator):
         What is averaged: the inverses, as is most likely if the dimension is the same everywhere (MacKay and
         Ghahramani 2005), or the local dimensions. The former is the default: it is less biased at small k, and a
         sample whose neighbors are all equally far, of infinite dimension, does not settle the matter alone.
-    standardize : bool, default=True
-        Give every column zero mean and unit variance first, so that units do not matter.
-    n_subsamples : int, default=20
-        Random subsamples from which the standard error is told; 0 switches it off.
-    subsample : float, default=0.8
-        Share of the rows in each, drawn without replacement.
-    random_state : int, RandomState or None, default=None
-        Of the subsamples.
-    n_jobs : int, default=None
-        Subsamples in parallel, through joblib.
+    standardize, n_subsamples, subsample, random_state, n_jobs : as for TwoNN
+        Units, and the standard error by subsampling.
 
     Attributes
     ----------
     dimension_ : float
         0 for identical points; infinite where the neighbors of every sample (with "mean", of any) are equally far.
-    standard_error_ : float or None
-        From the subsamples; None without them.
-    subsample_dimensions_ : ndarray of shape (n_subsamples,)
+    standard_error_, subsample_dimensions_
+        As for :class:`TwoNN`.
     local_dimension_ : ndarray of shape (n_samples,)
         Around each sample, with k - 2 in place of k - 1, which makes it unbiased (Levina and Bickel 2005, Sec. 3).
     n_features_in_, feature_names_in_

@@ -44,9 +44,8 @@ class PackingDimension(DimensionEstimator):
     ----------
     dimension_ : float
         0 for identical points; infinite where all pairs are equally far.
-    standard_error_ : float or None
-        From the subsamples; None without them.
-    subsample_dimensions_ : ndarray of shape (n_subsamples,)
+    standard_error_, subsample_dimensions_
+        As for :class:`TwoNN`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -51,7 +51,7 @@ class TwoNN(DimensionEstimator):
 
     Notes
     -----
-    Cost: one search of neighbors, O(n^2 D) (a k-d tree up to 12 columns) in blocks; the subsamples search no more.
+    Cost: one search of neighbors, O(n^2 D) (a k-d tree for few columns) in blocks; the subsamples search no more.
     Sparse tables stay sparse, and Array-API ones on their device. A sample that has a copy has an infinite ratio, which
     counts in N but is on no line: where more rows are repeated than are discarded, a warning says so.
     There is no local dimension: one ratio tells too little.
