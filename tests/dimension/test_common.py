@@ -61,4 +61,4 @@ def test_a_docstring_holds_objective_parameters_attributes_and_example(cls):
     for section in ("Attributes", "Notes", "References", "Examples"):
         assert f"{section}\n---" in text
     for parameter in inspect.signature(cls).parameters:
-        assert re.search(rf"^{parameter} :", text, re.MULTILINE), f"{parameter} is not documented"
+        assert re.search(rf"^(\w+, )*{parameter}(, \w+)* :", text, re.MULTILINE), f"{parameter} is not documented"
