@@ -6,10 +6,11 @@ import torch
 from scipy import sparse
 from sklearn import config_context
 
-from tamis import CorrelationScore, GramSchmidt, MaxVariance
+from tamis import CorrelationScore, FeatureMedoids, GramSchmidt, MaxVariance
 from tamis.base import Ranking
 from tamis.dictionary import Monomials
 from tamis.dimension import MLE, PackingDimension, TwoNN
+from tamis.kernels.two_nn import measure_two_nn
 from tamis.stop import IntrinsicDimension
 
 
@@ -135,3 +136,12 @@ def test_bad_parameters_are_refused_by_name(X, parameter, value):
 def test_a_class_in_place_of_an_estimator_is_refused(X):
     with pytest.raises(TypeError, match="instance"):
         MaxVariance(stop=IntrinsicDimension(TwoNN)).fit(X)
+
+
+def test_a_sequential_ranker_does_not_go_its_whole_way():
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((60, 3)) @ rng.standard_normal((3, 400)) + 0.5 * rng.standard_normal((60, 400))
+    ranker = FeatureMedoids(stop=IntrinsicDimension()).fit(X)
+    assert ranker.stop_.n_features < ranker.order_.size < 400
+    more = FeatureMedoids(stop=IntrinsicDimension(multiple=10)).fit(X)
+    assert more.stop_.n_features == int(np.ceil(10 * measure_two_nn(X)))

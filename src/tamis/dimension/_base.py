@@ -149,8 +149,8 @@ def standard_error(draws: np.ndarray, n_samples: int, size: int) -> float | None
     r"""Delete-d jackknife from random subsamples: :math:`\sqrt{b / (n - b)}` times their standard deviation.
 
     Subsamples of b among n rows share most of these, so that they differ less than two samples of n rows would
-    (Shao and Wu 1989). On Gaussian samples this is right for smooth statistics, such as :class:`PairwiseSparsity`, and
-    about 1.5 times too large for those of nearest neighbors, which leave their old neighbors behind.
+    (Shao and Wu 1989). It suits smooth statistics, such as :class:`PairwiseSparsity`, and is too large rather than too
+    small for those of nearest neighbors, which leave their old neighbors behind.
     None where fewer than two finite estimates are at hand.
     """
     if draws.size < 2 or not np.all(np.isfinite(draws)):

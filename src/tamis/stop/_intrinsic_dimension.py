@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -11,9 +12,11 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from tamis.base import Ranker, Ranking, StopDecision, StoppingRule
+from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule
 from tamis.kernels.columns import to_numpy
 from tamis.kernels.two_nn import measure_two_nn
+
+_FIRST_LOOK = 64  # features that a sequential ranker gives before they are counted
 
 
 class IntrinsicDimension(StoppingRule, name="intrinsic-dimension"):
@@ -37,8 +40,8 @@ class IntrinsicDimension(StoppingRule, name="intrinsic-dimension"):
     Notes
     -----
     Works with any ranker, without a target. At least one feature is kept, and at most all that were ranked. Cost: one
-    search of two neighbors, O(n^2 D) in blocks; sparse tables stay sparse, Array-API ones on their device. A sequential
-    ranker goes its whole way first. ``sample_weight`` is not looked at: rows count once each, those of weight zero not.
+    search of two neighbors, O(n^2 D) in blocks; sparse tables stay sparse, Array-API ones on their device.
+    ``sample_weight`` is not looked at: rows count once each, those of weight zero not.
     With a dictionary, the dimension is that of the variables and not of the features made of them.
 
     References
@@ -66,6 +69,10 @@ class IntrinsicDimension(StoppingRule, name="intrinsic-dimension"):
         self.estimator = estimator
         self.multiple = multiple
         self.standardize = standardize
+
+    def enough(self, path: Sequence[Step]) -> bool:
+        """A first look at some features; the ranker goes on if the dimension asks for all of them."""
+        return len(path) >= _FIRST_LOOK
 
     def decide(
         self,

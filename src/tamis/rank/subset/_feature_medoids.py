@@ -49,8 +49,7 @@ class FeatureMedoids(SequentialRanker):
     the same; such ties go to the one that explains more of all features on its own, then to the lowest index.
 
     Cost: matrix products between features, most of them in single precision, up to O(n D^2) where few are redundant, so
-    that tens of thousands of features take minutes; on the papers' data, 100 features cost what plain greedy search
-    needs for its first two. Memory: two copies of the table and the pairs of features that
+    that tens of thousands of features take minutes. Memory: two copies of the table and the pairs of features that
     still matter (up to 128 MB, or the size of the table), never a matrix of all pairs.
 
     References
