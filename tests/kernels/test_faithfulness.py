@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
-from tamis.kernels.faithfulness import fit_along, fit_from_gram, own_neighbors, r2_from_neighbors, standardized_gram
+from tamis.kernels.faithfulness import (
+    fit_along,
+    fit_from_gram,
+    fit_of_all,
+    own_neighbors,
+    r2_from_neighbors,
+    standardized_gram,
+)
 
 
 def table(seed, n=30, d=12):
@@ -30,9 +38,17 @@ def test_fit_along_an_order_is_that_of_each_selection_by_itself():
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     gram = standardized_gram(X)
     order = np.random.RandomState(1).permutation(12)
-    supports = [order[:1], order[:4], order[:5], np.arange(12)]
-    expected = [np.mean(r2_from_neighbors(X, own_neighbors(Z[:, s], 5, itself=False))) for s in supports]
-    np.testing.assert_allclose(list(fit_along(X, supports, gram, 5)), expected, atol=1e-12)
+    sizes = [1, 4, 5, 12]
+    expected = [np.mean(r2_from_neighbors(X, own_neighbors(Z[:, order[:k]], 5, itself=False))) for k in sizes]
+    np.testing.assert_allclose(fit_along(X, order, sizes, gram, 5), expected, atol=1e-12)
+    assert fit_of_all(gram, 5) == pytest.approx(expected[-1], abs=1e-12)
+    np.testing.assert_allclose(fit_along(sparse.csr_array(X), order, sizes, gram, 5), expected, atol=1e-12)
+
+
+def test_the_gram_matrix_of_a_sparse_table_is_that_of_the_dense_one():
+    X = table(0) * (np.random.RandomState(1).uniform(size=(30, 12)) < 0.5) + 3 * np.eye(30, 12)
+    X[:, 4], X[:, 7] = 2.5, 0.0
+    np.testing.assert_allclose(standardized_gram(sparse.csr_array(X)), standardized_gram(X), atol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])

@@ -1,11 +1,14 @@
 """The plateau of FIT: how many features stand for all."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
 
-from tamis import LaplacianScore, MaxVariance, RandomSelection
+from tamis import GramSchmidt, LaplacianScore, MaxVariance, RandomSelection
 from tamis.assess import fit_score
+from tamis.dictionary import Monomials
 from tamis.stop import FITPlateau
 from tamis.stop._fit_plateau import tried_sizes
 
@@ -92,3 +95,18 @@ def test_ties_and_offsets_are_judged_as_fit_score_judges_them(offset):
     ranker = MaxVariance(stop=FITPlateau()).fit(X)
     expected = [fit_score(X, ranker.order_[:k]) for k in ranker.stop_.curve_at]
     np.testing.assert_allclose(ranker.stop_.curve, expected, atol=1e-9)
+
+
+def test_a_wide_sparse_table_is_never_made_dense():
+    X = sparse.random_array((200, 200_000), density=1e-4, rng=0, format="csr")
+    tracemalloc.start()
+    MaxVariance(stop=FITPlateau()).fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 200 * 200_000 / 2
+
+
+def test_features_of_a_dictionary_are_refused():
+    X = curved(50, 5)
+    with pytest.raises(ValueError, match="ranks those of a dictionary"):
+        GramSchmidt(dictionary=Monomials(2), stop=FITPlateau()).fit(X, X[:, 0])

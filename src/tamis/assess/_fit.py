@@ -172,7 +172,8 @@ def feature_gram(X: Any) -> np.ndarray:
 
     Parameters
     ----------
-    X : dense table of shape (n_samples, n_features)
+    X : table of shape (n_samples, n_features)
+        Dense or sparse.
 
     Returns
     -------
@@ -187,5 +188,5 @@ def feature_gram(X: Any) -> np.ndarray:
     >>> bool(np.isclose(fit_score(X, [0, 1], gram=K), fit_score(X, [0, 1])))
     True
     """
-    table, _ = read_table(X, accept_sparse=False)
+    table, _ = read_table(X)
     return standardized_gram(shift_columns(table, wild_exponents(table)))

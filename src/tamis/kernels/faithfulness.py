@@ -13,7 +13,7 @@ at all: with :math:`K = Z Z' / D = (\phi_i'\phi_k)`,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -122,16 +122,30 @@ def standardized_gram(X: Array) -> np.ndarray:
 
     Cost O(n_samples^2 n_features) in blocks of columns, memory n_samples^2.
     """
+    spread = unit_spread(X)
+    gram = _sparse_gram(X, spread) if sparse.issparse(X) else _dense_gram(X, spread)
+    return gram * (X.shape[0] / np.trace(gram)) if gram.any() else gram
+
+
+def _dense_gram(X: Array, spread: np.ndarray) -> np.ndarray:
     xp, _, device = get_namespace_and_device(X)
     accumulator = _max_precision_float_dtype(xp, device)
-    spread = unit_spread(X)
-    gram = None
+    gram = xp.zeros((X.shape[0], X.shape[0]), dtype=accumulator, device=device)
     for some in blocks(X.shape[1], _BLOCK[_is_numpy_namespace(xp)] // X.shape[0]):
         block = xp.astype(X[:, some], accumulator)
         block = scale_columns(block - xp.mean(block, axis=0), spread[some])
-        gram = block @ block.T if gram is None else gram + block @ block.T
-    found = to_numpy(gram)
-    return found * (X.shape[0] / np.trace(found)) if found.any() else found
+        gram = gram + block @ block.T
+    return to_numpy(gram)
+
+
+def _sparse_gram(X: Any, spread: np.ndarray) -> np.ndarray:
+    """``(A - 1 m') (A - 1 m')'`` without ever subtracting the means m; constant columns are left out."""
+    columns = as_columns(X)
+    varying = np.flatnonzero(columns.norm2 > 0)
+    A = scale_columns(X.tocsc()[:, varying].astype(float), spread[varying])
+    mean = columns.means(varying) / spread[varying]
+    across = A @ mean
+    return (A @ A.T).toarray() - across[:, None] - across[None, :] + mean @ mean
 
 
 def fit_from_gram(gram: np.ndarray, neighbors: np.ndarray) -> float:
@@ -142,25 +156,33 @@ def fit_from_gram(gram: np.ndarray, neighbors: np.ndarray) -> float:
     return float(1.0 - np.mean(np.diagonal(gram) - 2.0 * to_neighbors + among))
 
 
-def fit_along(X: np.ndarray, supports: Sequence[np.ndarray], gram: np.ndarray, n_neighbors: int) -> Iterator[float]:
-    """Leave-one-out FIT of one selection after another; where one continues the last, distances only add up.
+def fit_along(X: Any, order: np.ndarray, sizes: Sequence[int], gram: np.ndarray, n_neighbors: int) -> list[float]:
+    """Leave-one-out FIT of the first features of an order, dense or sparse, for ascending ``sizes``.
 
-    Memory n_samples^2, time O(n_samples^2) per feature added and per selection.
+    Distances only add up from one size to the next. Memory n_samples^2, time O(n_samples^2) per feature and per size.
     """
     spread = unit_spread(X)
-    X = X - X.mean(axis=0)  # products of large numbers would blur distances
-    lowest_first = _TIE * np.arange(len(X))
-    distance2 = np.zeros((len(X), len(X)))
-    counted = np.empty(0, dtype=np.int64)
-    for support in supports:
-        if not np.array_equal(support[: counted.size], counted):
-            distance2[:], counted = 0.0, counted[:0]
-        added = support[counted.size :]
-        if added.size:
-            distance2 += euclidean_distances(scale_columns(X[:, added], spread[added]), squared=True)
-        counted = support
-        np.fill_diagonal(distance2, np.inf)
-        settled = distance2 + lowest_first * distance2[np.isfinite(distance2)].mean()
-        nearest = np.argpartition(settled, n_neighbors - 1, axis=1)[:, :n_neighbors]
-        np.fill_diagonal(distance2, 0.0)
-        yield fit_from_gram(gram, nearest)
+    distance2 = np.zeros((X.shape[0], X.shape[0]))
+    found, counted = [], 0
+    for size in sizes:
+        for some in blocks(size - counted, _BLOCK[True] // X.shape[0]):
+            added = order[counted + some.start : counted + some.stop]
+            block = X[:, added].toarray() if sparse.issparse(X) else X[:, added]
+            block = block - block.mean(axis=0, dtype=float)  # products of large numbers would blur distances
+            distance2 += euclidean_distances(scale_columns(block, spread[added]), squared=True)
+        counted = size
+        found.append(fit_from_gram(gram, _nearest(distance2, n_neighbors)))
+    return found
+
+
+def fit_of_all(gram: np.ndarray, n_neighbors: int) -> float:
+    """Leave-one-out FIT of all features together: ``K`` tells their distances, too."""
+    size = np.diagonal(gram)
+    return fit_from_gram(gram, _nearest(size[:, None] + size[None, :] - 2.0 * gram, n_neighbors))
+
+
+def _nearest(distance2: np.ndarray, n_neighbors: int) -> np.ndarray:
+    """Nearest other rows by squared distance; ties go to the lowest."""
+    settled = distance2 + _TIE * distance2.mean() * np.arange(len(distance2))
+    np.fill_diagonal(settled, np.inf)
+    return np.argpartition(settled, n_neighbors - 1, axis=1)[:, :n_neighbors]

@@ -7,12 +7,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval
 
 from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule
 from tamis.kernels.columns import to_numpy
-from tamis.kernels.faithfulness import fit_along, standardized_gram
+from tamis.kernels.faithfulness import fit_along, fit_of_all, standardized_gram
 from tamis.kernels.scaling import shift_columns, wild_exponents
 
 _FIRST_LOOK = 64  # features that a sequential ranker gives before the curve is looked at
@@ -70,6 +71,15 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         self.max_samples = max_samples
         self.random_state = random_state
 
+    def check(self, ranker: Ranker, n_candidates: int) -> None:
+        """Refuse features that are no columns of the table."""
+        super().check(ranker, n_candidates)
+        if getattr(ranker, "dictionary", None) is not None:
+            raise ValueError(
+                f"FITPlateau judges columns of a table, and {type(ranker).__name__} ranks those of a dictionary; use "
+                "another rule, such as Probe or a number of features"
+            )
+
     def enough(self, path: Sequence[Step]) -> bool:
         """A first look at some features; the ranker goes on if all of them are kept."""
         return len(path) >= _FIRST_LOOK
@@ -86,22 +96,22 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         """Cut where the curve first comes within the tolerance of its plateau."""
         if not ranking.order.size:
             return StopDecision(0, "no feature could be ranked", label="leave-one-out FIT")
-        every = np.arange(ranker._n_candidates(X))
-        table = _dense(ranker._features(_draw_rows(X, self.max_samples, rng), every))
+        table = _draw_rows(X, self.max_samples, rng)
+        table = table if sparse.issparse(table) else to_numpy(table)
         curve_at = tried_sizes(ranking.order.size)
-        if len(table) < 3:
+        if table.shape[0] < 3:
             return StopDecision(ranking.order.size, f"all {ranking.order.size} features: too few rows to judge fewer")
         table = shift_columns(table, wild_exponents(table))
-        n_neighbors = min(self.n_neighbors, len(table) - 1)
+        n_neighbors = min(self.n_neighbors, table.shape[0] - 1)
         gram = standardized_gram(table)
-        *curve, whole = fit_along(table, [*(ranking.order[:k] for k in curve_at), every], gram, n_neighbors)
-        plateau = max(*curve, whole)
+        curve = fit_along(table, ranking.order, curve_at.tolist(), gram, n_neighbors)
+        plateau = max(*curve, fit_of_all(gram, n_neighbors))
         threshold = plateau - self.tolerance
         within = np.flatnonzero(np.array(curve) >= threshold)
         kept = int(curve_at[within[0]]) if within.size else ranking.order.size
         recovered = curve[within[0]] if within.size else curve[-1]
         reason = f"{_first(kept, ranking.order.size)} {recovered:.1%} of the variance of all, leave-one-out"
-        if kept < every.size:
+        if kept < table.shape[1]:
             reason += f"; more of them recover {plateau:.1%} at best"
         return StopDecision(kept, reason, np.array(curve), curve_at, threshold=threshold, label="leave-one-out FIT")
 
@@ -126,7 +136,3 @@ def _draw_rows(X: Any, max_samples: int, rng: np.random.RandomState) -> Any:
     if X.shape[0] <= max_samples:
         return X
     return _safe_indexing(X, np.sort(rng.choice(X.shape[0], max_samples, replace=False)))
-
-
-def _dense(X: Any) -> np.ndarray:
-    return X.toarray() if hasattr(X, "toarray") else np.asarray(to_numpy(X))
