@@ -110,3 +110,10 @@ def test_features_of_a_dictionary_are_refused():
     X = curved(50, 5)
     with pytest.raises(ValueError, match="ranks those of a dictionary"):
         GramSchmidt(dictionary=Monomials(2), stop=FITPlateau()).fit(X, X[:, 0])
+
+
+def test_noise_that_nothing_recovers_is_called_so():
+    X = np.random.RandomState(0).standard_normal((60, 40))
+    decision = MaxVariance(stop=FITPlateau()).fit(X).stop_
+    assert decision.curve.max() < 0
+    assert "no better than the means" in decision.reason

@@ -113,6 +113,8 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         reason = f"{_first(kept, ranking.order.size)} {recovered:.1%} of the variance of all, leave-one-out"
         if kept < table.shape[1]:
             reason += f"; more of them recover {plateau:.1%} at best"
+        if plateau <= 0:
+            reason += ", no better than the means of the features: neighbors tell nothing here"
         return StopDecision(kept, reason, np.array(curve), curve_at, threshold=threshold, label="leave-one-out FIT")
 
 
