@@ -113,7 +113,7 @@ def test_features_of_a_dictionary_are_refused():
 
 
 def test_noise_that_nothing_recovers_is_called_so():
-    X = np.random.RandomState(0).standard_normal((60, 40))
+    X = np.random.RandomState(0).standard_normal((40, 400))
     decision = MaxVariance(stop=FITPlateau()).fit(X).stop_
     assert decision.curve.max() < 0
     assert "no better than the means" in decision.reason
