@@ -536,7 +536,7 @@ def test_a_real_data_set_gives_the_figures_of_the_thesis():
     from tamis import datasets
 
     if "yale" not in datasets.names():
-        pytest.skip("the data set yale is not on this machine")
+        pytest.skip("data set yale is missing: set TAMIS_DATA to its folder")
     table = compare([MaxVariance()], datasets.load("yale"), ks=[100], metrics="fit-thesis")
     assert values(table, ranker="all features")[0] == pytest.approx(0.712, abs=5e-4)
     assert np.mean(values(table, ranker="random")) == pytest.approx(0.696, abs=0.005)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.kernels import relief
+from tamis.kernels import blocks, relief
 from tamis.kernels.relief import Rows, compare_classes, scale_to_unit_range, sum_differences
 from tests.oracles.relief import nearest, scaled
 
@@ -107,6 +107,6 @@ def test_neither_threads_nor_blocks_change_the_result(n_threads, monkeypatch):
     X, codes = table(0, 150, 6), np.arange(150) % 3
     rows, everyone = Rows(scale_to_unit_range(X)[0], "euclidean"), np.arange(150)
     expected = compare_classes(rows, codes, everyone, 4)
-    monkeypatch.setattr(relief, "_openmp_effective_n_threads", lambda: n_threads)
+    monkeypatch.setattr(blocks, "_openmp_effective_n_threads", lambda: n_threads)
     monkeypatch.setattr(relief, "_MOST_ROWS", 16)
     np.testing.assert_allclose(compare_classes(rows, codes, everyone, 4), expected, rtol=1e-12, atol=1e-15)

@@ -12,6 +12,7 @@ from tamis._validation import known_names
 from tamis.assess._support import as_support, check_names, is_selector
 from tamis.assess._tables import read_table
 from tamis.base import Ranking
+from tamis.kernels.blocks import blocks
 from tamis.kernels.columns import Columns, as_columns, rounding_of, to_numpy
 
 _BLOCK = 2**23  # correlations held at once
@@ -137,9 +138,8 @@ def redundancy(
 def _squared_correlations(columns: Columns, kept: np.ndarray, varies: np.ndarray) -> Iterator[np.ndarray]:
     """Squared correlation of every feature with each kept one in turn; zero where either is constant."""
     norm = np.sqrt(np.where(varies, to_numpy(columns.norm2), 1.0))
-    step = max(1, _BLOCK // norm.size)
-    for start in range(0, kept.size, step):
-        block = kept[start : start + step]
+    for some in blocks(kept.size, _BLOCK // norm.size):
+        block = kept[some]
         # the kept columns are scaled before the product: their squares may not fit the table's precision
         unit = columns.columns(block) / columns.as_array(norm[block])[None, :]
         correlation = to_numpy(columns.dot(unit)) / norm[:, None]

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import norm
 
 from tamis.assess._support import as_numpy, as_support, is_selector, known_length
+from tamis.kernels.blocks import blocks
 
 _BLOCK = 2**22  # entries of a float block of the selection matrix
 
@@ -189,9 +190,7 @@ _MEASURES = {"nogueira": _nogueira, "kuncheva": _kuncheva, "jaccard": _jaccard, 
 
 def _float_blocks(Z: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
     """Groups of columns as floats, since only those multiply fast and all at once would be eight times the matrix."""
-    width = max(1, _BLOCK // len(Z))
-    for start in range(0, Z.shape[1], width):
-        cols = slice(start, start + width)
+    for cols in blocks(Z.shape[1], _BLOCK // len(Z)):
         yield cols, Z[:, cols].astype(float)
 
 

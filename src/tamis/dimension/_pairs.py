@@ -20,13 +20,12 @@ def pair_blocks(X: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
     Entries of a block on the diagonal that are no such pair, on or below it, are infinite.
     """
     n = X.shape[0]
-    height = max(1, _BLOCK // n)
-    for top in range(0, n, height):
-        block = X[top : top + height]
+    for rows in blocks(n, _BLOCK // n):
+        top, left, block = rows.start, rows.stop, X[rows]
         inside = squared_distances(block, block)
         inside[np.tril_indices(block.shape[0])] = np.inf
         yield top, top, inside
-        if (left := top + block.shape[0]) < n:
+        if left < n:
             yield top, left, squared_distances(block, X[left:])
 
 

@@ -33,6 +33,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.kernels.blocks import blocks
+
 _CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of a column
 _TILE = 2**20  # entries of a block in double precision: 8 MB, which a cache may hold
 
@@ -55,9 +57,7 @@ def precision_of(Z: np.ndarray) -> Precision:
 
 def column_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Cut a table into blocks of columns that a cache may hold."""
-    width = max(16, _TILE // max(n_rows, 1))
-    for left in range(0, n_columns, width):
-        yield slice(left, min(left + width, n_columns))
+    return blocks(n_columns, max(16, _TILE // max(n_rows, 1)))
 
 
 def first_largest(values: np.ndarray, tie: float) -> int:
@@ -116,9 +116,8 @@ def compress_rows(Z: np.ndarray) -> np.ndarray:
     if n_rows <= n_columns:
         return Z
     factor = np.empty((0, n_columns), dtype=Z.dtype)
-    height = max(4 * n_columns, _TILE // n_columns)
-    for top in range(0, n_rows, height):
-        factor = np.asarray(np.linalg.qr(np.vstack([factor, Z[top : top + height]]), mode="r"))
+    for rows in blocks(n_rows, max(4 * n_columns, _TILE // n_columns)):
+        factor = np.asarray(np.linalg.qr(np.vstack([factor, Z[rows]]), mode="r"))
     return factor
 
 

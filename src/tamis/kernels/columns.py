@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import Any
 
@@ -26,7 +25,8 @@ from sklearn.utils._array_api import (
     get_namespace_and_device,
     move_to,
 )
-from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+
+from tamis.kernels.blocks import map_in_threads
 
 Array = Any  # an array of any Array-API namespace
 
@@ -211,14 +211,8 @@ class DenseColumns(_TableColumns):
                 size[cols] += weight[rows] @ (tile * tile)
 
         strips = [list(strip) for _, strip in groupby(tiles(self.X), key=lambda tile: tile[1].start)]
-        n_threads = min(_openmp_effective_n_threads(), len(strips))
-        if n_threads > 1 and _is_numpy_namespace(xp):
-            # strips touch different sums, and numpy lets go of the interpreter while it multiplies
-            with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(add, strips))
-        else:
-            for strip in strips:
-                add(strip)
+        spread_out = map_in_threads if _is_numpy_namespace(xp) else map  # strips touch different sums
+        list(spread_out(add, strips))
         return total, size
 
     def _raw(self, indices: np.ndarray) -> Array:

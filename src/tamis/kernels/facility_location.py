@@ -27,6 +27,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tamis.kernels.blocks import blocks
 from tamis.kernels.column_subset import compress_rows, first_largest, gram_of_rows, precision_of, quadratic_forms
 
 _FEW, _MANY = 16, 256  # candidates per block: few at the beginning of a step, more while it is not settled
@@ -127,7 +128,7 @@ def assign_columns(Z: np.ndarray, norm2: np.ndarray, chosen: np.ndarray) -> tupl
         Squared correlation with it; 0 for columns that do not vary.
     """
     owner, cover, tie = np.full(norm2.size, -1), np.zeros(norm2.size), precision_of(Z).tie
-    for part in _parts(chosen.size, _BLOCK // norm2.size):
+    for part in blocks(chosen.size, _BLOCK // norm2.size):
         worth = worths(Z, norm2, chosen[part])
         value = worth.max(axis=0)
         first = np.argmax(worth >= (1 - tie) * value, axis=0)
@@ -135,13 +136,6 @@ def assign_columns(Z: np.ndarray, norm2: np.ndarray, chosen: np.ndarray) -> tupl
         owner[better], cover[better] = chosen[part][first[better]], value[better]
     owner[chosen], cover[chosen] = chosen, norm2[chosen]
     return owner, np.divide(cover, norm2, out=np.zeros(norm2.size), where=norm2 > 0).clip(max=1.0)
-
-
-def _parts(n: int, most: int) -> Iterator[slice]:
-    """Cut n items into parts of at most ``most``, but at least one."""
-    most = max(1, most)
-    for start in range(0, n, most):
-        yield slice(start, min(start + most, n))
 
 
 class _ShortRows:
@@ -196,7 +190,7 @@ class _ShortRows:
         cover = cover.astype(self._dtype)
         worth = worths(self._Z, self._norm2, candidates)
         worth += self._slack
-        for part in _parts(candidates.size, _CACHED // cover.size):
+        for part in blocks(candidates.size, _CACHED // cover.size):
             above = worth[part] - cover
             counts = above > 0
             np.maximum(above, self._dtype(0.0), out=above)

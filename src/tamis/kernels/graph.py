@@ -11,7 +11,6 @@ needs no loops, and so keeps its digits even where all other weights are tiny be
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -27,10 +26,8 @@ from sklearn.utils._array_api import (
     get_namespace_and_device,
     move_to,
 )
-from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
-from sklearn.utils.parallel import _get_threadpool_controller
 
-from tamis.kernels.blocks import blocks
+from tamis.kernels.blocks import blocks, map_in_threads
 from tamis.kernels.columns import to_numpy
 from tamis.kernels.neighbors import nearest_neighbors
 
@@ -123,11 +120,9 @@ class KernelGraph(Graph):
         if self._whole is not None:
             return self._whole @ F
         parts = list(blocks(self.n_samples, _CACHE // self.n_samples))
-        alone = _get_threadpool_controller().limit(limits=1, user_api="blas")  # the blocks are shared out instead
-        with alone, ThreadPoolExecutor(_openmp_effective_n_threads()) as pool:
-            if self.n_samples**2 > _BLOCK:
-                return np.concatenate(list(pool.map(lambda part: self._kernel(part) @ F, parts)))
-            self._whole = np.concatenate(list(pool.map(self._kernel, parts)))
+        if self.n_samples**2 > _BLOCK:
+            return np.concatenate(list(map_in_threads(lambda part: self._kernel(part) @ F, parts)))
+        self._whole = np.concatenate(list(map_in_threads(self._kernel, parts)))
         return self._whole @ F
 
     def _kernel(self, part: slice) -> np.ndarray:

@@ -19,6 +19,7 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.metrics.pairwise import euclidean_distances
 
+from tamis.kernels.blocks import blocks
 from tamis.kernels.neighbors import nearest_neighbors
 
 _BLOCK = 2**22  # distances held at a time
@@ -72,17 +73,16 @@ def learn_graph(points: np.ndarray, alpha: float) -> sparse.csr_array:
     In blocks of rows: never more than a few million distances at a time.
     """
     n_samples = len(points)
-    height = max(1, _BLOCK // n_samples)
-    blocks = []
-    for top in range(0, n_samples, height):
-        rows = np.arange(top, min(top + height, n_samples))
+    found = []
+    for block in blocks(n_samples, _BLOCK // n_samples):
+        rows = np.arange(block.start, block.stop)
         V = euclidean_distances(points[rows], points, squared=True)
         V *= -0.5 / alpha
         own = (np.arange(rows.size), rows)
         V[own] = -np.inf
         V[own] = V.max(axis=1) - 2.0  # out of reach of the simplex
-        blocks.append(sparse.csr_array(project_rows_onto_simplex(V)))
-    return sparse.vstack(blocks, format="csr")
+        found.append(sparse.csr_array(project_rows_onto_simplex(V)))
+    return sparse.vstack(found, format="csr")
 
 
 def laplacian_of(S: sparse.csr_array) -> sparse.csr_array:

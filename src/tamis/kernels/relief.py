@@ -7,14 +7,12 @@ that it cannot tell apart are compared again by their differences, and of equall
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
-from sklearn.utils.parallel import _get_threadpool_controller
 
+from tamis.kernels.blocks import blocks, map_in_threads
 from tamis.kernels.columns import rounding_of
 
 T = TypeVar("T")
@@ -80,9 +78,7 @@ class Rows:
     def pair_distances(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Distance of each row to its counterpart, from their differences, in double precision."""
         distance = np.empty(rows.size)
-        step = max(1, _MOST_DIFFERENCES // self.Z.shape[1])
-        for start in range(0, rows.size, step):
-            part = slice(start, start + step)
+        for part in blocks(rows.size, _MOST_DIFFERENCES // self.Z.shape[1]):
             difference = self.Z[rows[part]].astype(float, copy=False) - self.Z[others[part]]
             if self.metric == "manhattan":
                 distance[part] = np.abs(difference).sum(axis=1)
@@ -160,11 +156,11 @@ def sum_differences(
     n_pairs = max(1, _MOST_DIFFERENCES // Z.shape[1])
     width = min(neighbors.shape[1], n_pairs)
     height = max(1, n_pairs // width)
-    for top in range(0, rows.size, height):
-        for left in range(0, neighbors.shape[1], width):
-            tile = slice(top, top + height), slice(left, left + width)
+    for some in blocks(rows.size, height):
+        for slots in blocks(neighbors.shape[1], width):
+            tile = some, slots
             difference = Z[neighbors[tile]]
-            difference -= Z[rows[tile[0]], None]
+            difference -= Z[rows[some], None]
             (np.abs if power == 1 else np.square)(difference, out=difference)
             for q, weight in enumerate(weights):
                 # unlike a BLAS product, einsum treats all columns alike: duplicates get the same sum, bit for bit
@@ -255,11 +251,5 @@ def _share(part: np.ndarray, whole: float) -> np.ndarray:
 def _work_in_blocks(task: Callable[[np.ndarray], T], rows: np.ndarray, n_samples: int) -> Iterator[T]:
     """Results of a task on blocks of rows, in order; how rows are cut does not depend on the number of threads."""
     size = min(_MOST_ROWS, max(32, _MOST_DISTANCES // n_samples))
-    blocks = np.array_split(rows, -(-rows.size // size))
-    n_threads = min(_openmp_effective_n_threads(), len(blocks))
-    if n_threads == 1:
-        yield from map(task, blocks)
-        return
-    # numpy lets go of the interpreter in all that takes time, and a thread per block beats threads inside of BLAS
-    with _get_threadpool_controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
-        yield from pool.map(task, blocks)
+    parts = np.array_split(rows, -(-rows.size // size))
+    return map_in_threads(task, parts)
