@@ -161,10 +161,8 @@ def _kuncheva(Z: np.ndarray) -> float:
         )
     if k in (0, d):
         return 1.0
-    count = Z.sum(axis=0)
-    overlap = np.sum(count * (count - 1)) / (
-        len(Z) * (len(Z) - 1)
-    )  # a feature kept c times is shared by c(c-1)/2 pairs
+    count = Z.sum(axis=0)  # a feature kept c times is shared by c (c - 1) / 2 pairs
+    overlap = np.sum(count * (count - 1)) / (len(Z) * (len(Z) - 1))
     return float((overlap * d - k**2) / (k * (d - k)))
 
 
