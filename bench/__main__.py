@@ -8,6 +8,7 @@ import sys
 BENCHES = {
     "dimension": "bench.papers.dimension",
     "spectral": "bench.papers.spectral",
+    "hidden-units": "bench.papers.hidden_units",
     "probe": "bench.papers.probe",
     "gram-schmidt-speed": "bench.speed.gram_schmidt",
     "spectral-speed": "bench.speed.spectral",

@@ -1,6 +1,16 @@
 # The public names, one line each; __init__.py loads them on first use.
 from tamis.rank.greedy._forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
 from tamis.rank.greedy._gram_schmidt import GramSchmidt as GramSchmidt
+from tamis.rank.neural._agnos_g import AgnosG as AgnosG
+from tamis.rank.neural._agnos_s import AgnosS as AgnosS
+from tamis.rank.neural._agnos_w import AgnosW as AgnosW
+from tamis.rank.neural._deep_feature_selection import DeepFeatureSelection as DeepFeatureSelection
+from tamis.rank.neural._drop_one_out import DropOneOut as DropOneOut
+from tamis.rank.neural._fqi import FQI as FQI
+from tamis.rank.neural._nnfs import NNFS as NNFS
+from tamis.rank.neural._optimal_brain_damage import OptimalBrainDamage as OptimalBrainDamage
+from tamis.rank.neural._sensitivity_ranking import SensitivityRanking as SensitivityRanking
+from tamis.rank.neural._signal_to_noise import SignalToNoise as SignalToNoise
 from tamis.rank.relief._relief_f import ReliefF as ReliefF
 from tamis.rank.spectral._cgssl import CGSSL as CGSSL
 from tamis.rank.spectral._laplacian_score import LaplacianScore as LaplacianScore
@@ -12,6 +22,7 @@ from tamis.rank.spectral._sogfs import SOGFS as SOGFS
 from tamis.rank.spectral._spec import SPEC as SPEC
 from tamis.rank.subset._feature_medoids import FeatureMedoids as FeatureMedoids
 from tamis.rank.subset._greedy_reconstruction import GreedyReconstruction as GreedyReconstruction
+from tamis.rank.subset._neighbor_faithful import NeighborFaithful as NeighborFaithful
 from tamis.rank.subset._pca_leverage import PCALeverage as PCALeverage
 from tamis.rank.subset._pivoted_qr import PivotedQR as PivotedQR
 from tamis.rank.univariate._correlation_score import CorrelationScore as CorrelationScore

@@ -198,13 +198,15 @@ def rule_class(name: str) -> type[StoppingRule]:
 class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     """Base of every method: ``fit`` = validate, rank, stop, fitted attributes. A method writes :meth:`_rank`.
 
-    Class attributes say what a method is: ``supervised``, ``one_shot`` (its order sorts its scores), ``provides`` (what
-    rules may require of it), ``accepts`` (kinds of input besides dense numpy: "sparse", "array_api"), ``natural_stop``
-    (name and parameters of the rule behind ``stop="auto"``).
+    Class attributes say what a method is: ``supervised``, ``one_shot`` (its order sorts its scores), ``nested`` (the
+    features kept at k are kept at k + 1), ``provides`` (what rules may require of it), ``accepts`` (kinds of input
+    besides dense numpy: "sparse", "array_api", "dask"), ``natural_stop`` (name and parameters of the rule behind
+    ``stop="auto"``).
     """
 
     supervised: ClassVar[bool] = True
     one_shot: ClassVar[bool] = True
+    nested: ClassVar[bool] = True
     provides: ClassVar[frozenset[str]] = frozenset()
     accepts: ClassVar[frozenset[str]] = frozenset()
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("top-k", {"n_features": 0.5})

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from tamis.datasets import make_linear, make_separable, make_xor
+from tamis.datasets import make_linear, make_separable, make_sigmoid_network, make_xor
 
 
-@pytest.mark.parametrize("make", [make_linear, make_separable, make_xor])
+@pytest.mark.parametrize("make", [make_linear, make_separable, make_sigmoid_network, make_xor])
 def test_the_same_seed_gives_the_same_data_and_another_seed_others(make):
     one, same, other = make(random_state=0), make(random_state=0), make(random_state=1)
     np.testing.assert_array_equal(one[0], same[0])
@@ -69,3 +69,26 @@ def test_xor_is_told_by_the_product_of_two_variables_and_by_neither_alone():
     assert np.abs(X[:, 2:]).max() <= 2
     exact, labels = make_xor(200, spread=0.0, random_state=0)
     np.testing.assert_array_equal(exact[:, 0] * exact[:, 1], 2.0 * labels - 1)
+
+
+def test_the_sigmoid_network_has_the_potential_asked_for_and_ignores_the_other_inputs():
+    X, y = make_sigmoid_network(random_state=0)
+    assert (X.shape, y.shape) == ((2000, 20), (2000,))
+    assert X.std(axis=0) == pytest.approx(np.full(20, X.std()), rel=0.1)
+    # one unit: the direction is the regression's, and the potential follows from the output
+    X, y = make_sigmoid_network(50_000, potential_std=2.0, noise=0.0, n_inputs=3, n_hidden=1, random_state=1)
+    coef = np.linalg.lstsq(X - X.mean(axis=0), y - y.mean())[0]
+    assert np.abs(coef[3:]).max() < 0.02 * np.abs(coef[:3]).max()
+    middle, size = (y.max() + y.min()) / 2, (y.max() - y.min()) / 2
+    inner = np.abs(y - middle) < 0.99 * size
+    potential = np.arctanh((y[inner] - middle) / size)
+    weights = np.linalg.lstsq(np.column_stack([X[inner], np.ones(len(potential))]), potential)[0]
+    assert np.abs(weights[3:-1]).max() < 1e-3
+    assert (X[:, :3] @ weights[:3]).std() == pytest.approx(2.0, rel=0.02)
+
+
+def test_noise_is_added_to_the_output_of_the_network_and_leaves_the_rest_alone():
+    quiet, loud = (make_sigmoid_network(5000, noise=noise, output_std=0.1, random_state=2) for noise in (0.0, 0.5))
+    np.testing.assert_array_equal(quiet[0], loud[0])
+    assert np.std(loud[1] - quiet[1]) == pytest.approx(0.5, rel=0.05)
+    assert np.std(quiet[1]) < 0.5

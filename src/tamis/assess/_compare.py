@@ -65,7 +65,8 @@ def compare(
     ----------
     rankers : mapping of name to ranker, or sequence of rankers
         Those of a sequence are named by their class, and by their parameters where the class comes twice. Each is
-        fitted once per data set, seed and training rows, and its order cut at every k; ``stop`` does not matter.
+        fitted once per data set, seed and training rows, and its order cut at every k; ``stop`` does not matter. One
+        whose sets are not nested, such as :class:`~tamis.NeighborFaithful`, is fitted anew for every k.
     data : table, or mapping of name to table or (table, y)
         Arrays, data frames or sparse tables.
     y : array-like of shape (n_samples,), default=None
@@ -246,16 +247,13 @@ def _fingerprints(tasks: Mapping[str, _Task]) -> dict[str, str]:
 
 
 def _run_task(task: _Task) -> list[Row]:
-    """Rank once, cut at every k, judge by every criterion; what goes wrong is written down."""
+    """Rank, once or for every k, and judge every cut by every criterion; what goes wrong is written down."""
     X, y, X_test, y_test = task.rows()
-    started, error = time.perf_counter(), ""
-    try:
-        order = np.arange(X.shape[1]) if task.ranker is None else _rank(task.ranker, task, X, y)
-    except Exception as failure:  # of whatever kind: the other rankers must not suffer from it
-        order, error = np.empty(0, dtype=np.int64), f"{type(failure).__name__}: {failure}"
-    seconds = time.perf_counter() - started
-    results = []
+    order, seconds, error = np.arange(X.shape[1]), 0.0, ""
+    results: list[Row] = []
     for k in (X.shape[1],) if task.ranker is None else task.data.ks:
+        if task.ranker is not None and (not results or not task.ranker.nested):
+            order, seconds, error = _try_ranking(task, k, X, y)
         kept = np.sort(order[:k])  # whichever way a set was found, its figures are the same to the last digit
         for criterion in task.criteria:
             value, problem = (math.nan, error) if error else judge(criterion, kept, X, y, X_test, y_test)
@@ -276,9 +274,20 @@ def _run_task(task: _Task) -> list[Row]:
     return results
 
 
-def _rank(ranker: Ranker, task: _Task, X: Any, y: np.ndarray | None) -> np.ndarray:
+def _try_ranking(task: _Task, k: int, X: Any, y: np.ndarray | None) -> tuple[np.ndarray, float, str]:
+    """Features best first, how long that took, and what went wrong."""
+    assert task.ranker is not None
+    started = time.perf_counter()
+    try:
+        order, error = _rank(task.ranker, task, task.data.ks[-1] if task.ranker.nested else k, X, y), ""
+    except Exception as failure:  # of whatever kind: the other rankers must not suffer from it
+        order, error = np.empty(0, dtype=np.int64), f"{type(failure).__name__}: {failure}"
+    return order, time.perf_counter() - started, error
+
+
+def _rank(ranker: Ranker, task: _Task, n_features: int, X: Any, y: np.ndarray | None) -> np.ndarray:
     """Features, best first, as a seeded copy of the ranker finds them."""
-    copy = fresh(ranker, stop=task.data.ks[-1])
+    copy = fresh(ranker, stop=n_features)
     copy.set_params(**dict.fromkeys(_seeds_of(copy), task.seed))
     if task.data.feature_names is not None:
         copy.name_features(task.data.feature_names)

@@ -80,7 +80,8 @@ def r2_from_neighbors(X: Array, neighbors: Array, *, observed: Array | None = No
     for some in blocks(X.shape[1], width):
         known = xp.astype(X[:, some], accumulator, copy=True)
         seen = known if observed is X else xp.astype(observed[:, some], accumulator)
-        size, center = xp.sum(seen**2, axis=0), xp.mean(known, axis=0)
+        center = xp.mean(known, axis=0)
+        size = xp.sum(seen**2, axis=0) + seen.shape[0] * center**2  # rows unseen may be zero where the mean is not
         seen = seen - center  # digits are saved where the mean dwarfs the spread
         known = seen if observed is X else known - center
         guess = average @ known if average is not None else _gathered_mean(xp, known, neighbors)

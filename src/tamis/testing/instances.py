@@ -11,8 +11,18 @@ import tamis
 from tamis.base import Ranker
 
 ARGUMENTS: dict[str, list[dict[str, Any]]] = {
+    "AgnosG": [{}, {"stop": 1, "max_iter": 60}, {"stop": None, "mode": "thesis", "max_iter": 100}],
+    "AgnosS": [
+        {},
+        {"stop": 1, "max_iter": 60, "hidden_units": (6,), "batch_size": 16},
+        {"stop": None, "mode": "thesis", "max_iter": 100},
+    ],
+    "AgnosW": [{}, {"stop": 1, "max_iter": 60}, {"stop": None, "mode": "thesis", "max_iter": 100}],
     "CGSSL": [{"random_state": 0}, {"stop": 1}, {"stop": None, "n_clusters": 2, "random_state": 0}],
     "CorrelationScore": [{}, {"stop": 1}, {"stop": None, "multiclass": "ovo"}],
+    "DeepFeatureSelection": [{"stop": 1}, {"stop": None, "hidden_units": (4, 3)}],
+    "DropOneOut": [{"stop": 1, "step": 0.5}, {"stop": None, "hidden_units": (4,), "step": 0.5}],
+    "FQI": [{}, {"stop": 1}, {"stop": None, "hidden_units": ()}],
     "FeatureMedoids": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "FisherScore": [{}, {"stop": 1}, {"stop": None, "threshold": 0.01}],
     "ForwardLeastSquares": [{}, {"stop": 1}, {"stop": None}, {"algorithm": "lars", "multiclass": "ovr", "stop": 1}],
@@ -22,6 +32,14 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "MCFS": [{}, {"stop": 1, "n_clusters": 2}, {"stop": None, "n_nonzero": 3}],
     "MaxVariance": [{}, {"stop": 1}, {"stop": None}],
     "NDFS": [{"random_state": 0}, {"stop": 1, "init": "spectral"}, {"stop": None, "gamma": 1e9, "random_state": 0}],
+    "NNFS": [{}, {"stop": 1, "step": 0.5}, {"stop": None, "hidden_units": (4,)}],
+    "NeighborFaithful": [
+        {},
+        {"stop": 1},
+        {"stop": None, "polish": False},
+        {"n_neighbors": 2, "max_samples": 20, "random_state": 0},
+    ],
+    "OptimalBrainDamage": [{"stop": 1}, {"stop": None, "hidden_units": (4, 3), "step": 0.5}],
     "PCALeverage": [{}, {"stop": 1}, {"stop": None, "n_components": 2, "standardize": False}],
     "PivotedQR": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "RandomSelection": [{}, {"stop": 1}, {"stop": None, "random_state": 0}],
@@ -34,6 +52,8 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"n_samples": 20, "random_state": 0},
         {"n_neighbors": 1, "difference": "squared", "stop": 1},
     ],
+    "SensitivityRanking": [{}, {"stop": 1, "norm": "l1"}, {"stop": None, "hidden_units": (4,)}],
+    "SignalToNoise": [{"n_draws": 3}, {"stop": 1, "n_draws": 2}, {"stop": None, "threshold": None, "n_draws": 2}],
     "SOGFS": [{}, {"stop": 1}, {"stop": None, "n_clusters": 2}],
     "SPEC": [{}, {"stop": 1, "phi": 1}, {"stop": None, "phi": 3}, {"prefer": "rough", "weight": "rbf"}],
 }

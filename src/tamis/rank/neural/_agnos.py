@@ -1,0 +1,224 @@
+"""What the three variants of AGNOS share: tables of any kind in, a ranking out."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections.abc import Mapping
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, track
+from tamis.kernels.neighbors import nearest_neighbors
+from tamis.kernels.two_nn import fit_two_nn
+from tamis.rank.neural._rows import Rows, is_dask, open_rows, read_rows
+from tamis.rank.neural._torch import choose_device, load_torch
+
+_SEEN = 2000  # rows that the dimension, and the stopping rule of a dask array, are found on
+_NARROWEST = 20  # units of a bottleneck that may be wider than the dimension
+# penalty, learning rate and number of steps behind "auto"
+_DEFAULTS = {"elimination": (0.02, 0.05, 350), "thesis": (1.0, 1e-3, 3000)}
+
+
+class AgnosRanker(Ranker):
+    """Base of the variants, which say by ``_score`` what makes a feature important."""
+
+    supervised: ClassVar[bool] = False
+    one_shot: ClassVar[bool] = False
+    accepts: ClassVar[frozenset[str]] = frozenset({"sparse", "dask"})
+    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("fit-plateau", {})
+    _score: ClassVar[str]
+
+    _parameter_constraints: ClassVar[dict] = {
+        **Ranker._parameter_constraints,
+        "mode": [StrOptions(set(_DEFAULTS))],
+        "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "hidden_units": [tuple, list],
+        "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "max_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "batch_size": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
+        "device": [str],
+        "checkpoint": [str, os.PathLike, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        stop: Any = "auto",
+        mode: str = "elimination",
+        n_components: int | str = "auto",
+        alpha: float | str = "auto",
+        hidden_units: tuple[int, ...] = (),
+        learning_rate: float | str = "auto",
+        max_iter: int | str = "auto",
+        batch_size: int | str = "auto",
+        device: str = "auto",
+        checkpoint: str | os.PathLike | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.stop = stop
+        self.mode = mode
+        self.n_components = n_components
+        self.alpha = alpha
+        self.hidden_units = hidden_units
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.device = device
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+
+    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        self._check_layers()
+        torch = load_torch(type(self).__name__)
+        from tamis.rank.neural._checkpoint import Checkpoint
+        from tamis.rank.neural._feed import Feed
+
+        device = choose_device(torch, self.device)
+        rows = open_rows(X)
+        if not rows.columns.size:
+            raise ValueError("every column of X is constant: there is nothing to rank")
+        self.n_components_ = self._width(rows)
+        checkpoint = Checkpoint(self.checkpoint, self._fingerprint(rows))
+        seed, saved = checkpoint.resume(int(rng.randint(np.iinfo(np.int32).max)))
+        feed = Feed(rows, device, None if self.batch_size == "auto" else int(self.batch_size), seed)
+        generator = torch.Generator().manual_seed(seed)
+        train = self._rank_as_thesis if self.mode == "thesis" else self._rank_by_elimination
+        ranking = train(feed, (generator, checkpoint, saved, partial(self._watch, total=self._setting(2))))
+        checkpoint.discard()
+        return ranking
+
+    def _watch(self, steps: Any, total: int) -> Any:
+        return track(self, steps, task_name="train", total=total)
+
+    def _rank_by_elimination(self, feed: Any, run: tuple[Any, ...]) -> Ranking:
+        from tamis.rank.neural._elimination import Plan, eliminate_features
+
+        plan = Plan(
+            self._score,
+            self.n_components_,
+            tuple(self.hidden_units),
+            *(self._setting(which) for which in range(3)),
+        )
+        found = eliminate_features(feed, plan, *run)
+        order = feed.rows.columns[found.left[::-1]]
+        scores = np.full(feed.rows.table.shape[1], np.nan)
+        scores[order] = found.scores[::-1]
+        return self._finish(Ranking(order, scores), found.losses, found.n_in_use)
+
+    def _rank_as_thesis(self, feed: Any, run: tuple[Any, ...]) -> Ranking:
+        from tamis.rank.neural._thesis import ThesisPlan, train_as_thesis
+
+        plan = ThesisPlan(self._score, self.n_components_, *(self._setting(which) for which in range(3)))
+        found, losses = train_as_thesis(feed, plan, *run)
+        scores = np.full(feed.rows.table.shape[1], np.nan)
+        scores[feed.rows.columns] = found.cpu().numpy()
+        return self._finish(Ranking.from_scores(scores, rounding=1e-6), losses, [feed.rows.columns.size] * len(losses))
+
+    def _finish(self, ranking: Ranking, losses: list[float], n_in_use: list[int]) -> Ranking:
+        self.history_ = {"loss": np.array(losses), "n_features": np.array(n_in_use)}
+        converged = bool(np.isfinite(losses).all())
+        if not converged:
+            warnings.warn(
+                f"{type(self).__name__} diverged after {np.isfinite(losses).sum()} steps: lower learning_rate",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        certificate = {"converged": converged, "n_iter": len(losses), "loss": losses[-1]}
+        return Ranking(ranking.order, ranking.scores, certificate=certificate)
+
+    def _setting(self, which: int) -> Any:
+        """Penalty, learning rate or number of steps; "auto" stands for what the mode was tried with."""
+        given = (self.alpha, self.learning_rate, self.max_iter)[which]
+        return _DEFAULTS[self.mode][which] if given == "auto" else given
+
+    def _width(self, rows: Rows) -> int:
+        """Units of the bottleneck; the 2-NN dimension is measured on standardized columns."""
+        most = max(1, min(rows.shape[0] - 1, rows.shape[1]))
+        if self.n_components != "auto":
+            return min(int(self.n_components), most)
+        limit = rows.shape[0] if self.mode == "thesis" else _SEEN
+        seen = rows.read(slice(0, None, -(-rows.shape[0] // limit)))
+        self.dimension_ = fit_two_nn(nearest_neighbors(seen, 2)[1]) if len(seen) > 2 else 1.0
+        least = 1 if self.mode == "thesis" else _NARROWEST
+        return int(min(max(np.ceil(self.dimension_), least), most))
+
+    def _check_layers(self) -> None:
+        if any(not isinstance(units, Integral) or units < 1 for units in self.hidden_units):
+            raise ValueError(f"hidden_units={self.hidden_units!r} must hold the size of each layer, at least 1")
+        if self.hidden_units and self.mode == "thesis":
+            raise ValueError("mode='thesis' has one hidden layer: leave hidden_units empty, or use another mode")
+
+    def _fingerprint(self, rows: Rows) -> dict[str, Any]:
+        """What a run depends on besides its seed."""
+        measured = hashlib.sha256(rows.mean.tobytes() + rows.spread.tobytes()).hexdigest()
+        unlike = ("stop", "checkpoint", "device", "random_state")
+        parameters = {name: repr(value) for name, value in self.get_params().items() if name not in unlike}
+        return {"method": type(self).__name__, "X": f"{rows.table.shape} {measured}", **parameters}
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Ranker:
+        """As for every ranker, but a dask collection is never held in memory as a whole."""
+        if not is_dask(X):
+            return super()._fit(X, y, sample_weight)
+        self._forget()
+        context = self._init_callback_context(max_subtasks=None)
+        context.call_on_fit_task_begin(estimator=self)
+        table = self._open_dask(X)
+        rule = self._stopping_rule()
+        rule.check(self, table.shape[1])
+        ranking, decision = self._select_from_blocks(table, y, rule)
+        self._store(np.empty((0, table.shape[1]), dtype=table.dtype), decision.ranking or ranking, decision)
+        context.call_on_fit_task_end(estimator=self)
+        return self
+
+    def _select_from_blocks(self, table: Any, y: Any, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
+        """Rank all rows; the rule looks at some, spread over the table."""
+        ranking = self._rank(table, None, self._rng())
+        some = slice(0, None, -(-table.shape[0] // _SEEN))
+        return ranking, rule.decide(
+            self, ranking, read_rows(table, some), None if y is None else np.asarray(y)[some], self._rule_rng(rule)
+        )
+
+    def _open_dask(self, X: Any) -> Any:
+        """The collection as an array whose chunks are known, one over all columns."""
+        if X.ndim != 2:
+            raise ValueError(f"X must be a table of rows and columns, but it has {X.ndim} dimension(s)")
+        if hasattr(X, "to_dask_array"):
+            self.feature_names_in_ = np.asarray([str(name) for name in X.columns], dtype=object)
+            X = X.to_dask_array(lengths=True)
+        elif any(np.isnan(X.shape)):
+            X = X.compute_chunk_sizes()
+        if X.dtype.kind not in "biuf":
+            raise ValueError(f"X holds {X.dtype}, not numbers: encode or drop such columns first")
+        if X.shape[0] < 2 or X.shape[1] < 1:
+            raise ValueError(f"X has {X.shape[0]} rows and {X.shape[1]} columns: at least 2 and 1 are needed")
+        self.n_features_in_ = X.shape[1]
+        return X.rechunk({1: -1})
+
+    def transform(self, X: Any) -> Any:
+        """Keep the selected columns of ``X``; a dask collection stays one.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        table of shape (n_samples, n_selected)
+        """
+        if not is_dask(X):
+            return super().transform(X)
+        mask = self._get_support_mask()
+        if X.shape[1] != mask.size:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {mask.size} features"
+            )
+        return X[X.columns[mask].tolist()] if hasattr(X, "to_dask_array") else X[:, np.flatnonzero(mask)]

@@ -1,0 +1,61 @@
+"""AGNOS-G: an autoencoder with a group lasso on the gradients of each feature."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tamis.rank.neural._agnos import AgnosRanker
+
+
+class AgnosG(AgnosRanker):
+    r"""Rank features by the gradients of an autoencoder that may depend on few of them.
+
+    .. math:: L_G = \sum_{i=1}^D \|\hat f_i - f_i\|_2^2
+              + \lambda \sum_{i=1}^D \sqrt{\sum_{k,j} \Big(\frac{\partial \phi_j}{\partial f_i}(x_k)\Big)^2}, \qquad
+              \text{score}_i = \max_j \sum_k \Big(\frac{\partial \phi_j}{\partial f_i}(x_k)\Big)^2
+
+    (Eqs. 4.7 to 4.11 of Doquet 2019; its algorithm 6 scores with absolute gradients).
+
+    No target is used. Columns are standardized; constant columns and copies of another column never enter.
+
+    Parameters
+    ----------
+    stop : rule, str, int, float or None, default="auto"
+        How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    mode, n_components, alpha, hidden_units, learning_rate, max_iter : as for AgnosS
+        In the thesis's mode, :math:`\lambda` is ``alpha`` divided by the number of units and of samples.
+    batch_size, device, checkpoint, random_state : as for AgnosS
+
+    Attributes
+    ----------
+    order_, ranking_, scores_, support_, path_, stop_, certificate_
+        As for every ranker. ``scores_`` when training ended, or, by elimination, when the feature left; NaN for columns
+        that never entered.
+    n_components_, dimension_, history_
+        As for AgnosS.
+
+    Notes
+    -----
+    By elimination (see AgnosS), a feature's score is the root mean square gradient of all reconstructions with respect
+    to it, as Sec. 7.2.3 proposes: units of the bottleneck count as much as they matter to the reconstructions. The
+    group lasso is a proximal step in that norm, so that zeros are exact.
+
+    Cost and memory as for AgnosS.
+
+    References
+    ----------
+    Doquet, "Agnostic feature selection", PhD thesis, 2019, Secs. 4.4.2 and 7.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import AgnosG
+    >>> rng = np.random.RandomState(0)
+    >>> hidden = rng.standard_normal((100, 2))
+    >>> X = np.repeat(hidden, [5, 5], axis=1) + 0.1 * rng.standard_normal((100, 10))
+    >>> kept = AgnosG(stop=2, random_state=0).fit(X).get_support(indices=True)
+    >>> sorted(kept // 5)  # one of each group
+    [0, 1]
+    """
+
+    _score: ClassVar[str] = "gradients"

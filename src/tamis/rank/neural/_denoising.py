@@ -1,0 +1,65 @@
+r"""The objective of AGNOS's own mode as pure functions: a decoder in closed form, behind noise on the inputs.
+
+An encoder :math:`\phi` reads the features in use, each with noise of variance :math:`\sigma^2` added; the best linear
+decoder B of the targets Y is known, and with it the share of their variance that is lost,
+
+.. math:: L = 1 - \operatorname{tr}(C' B) / \operatorname{tr}(Y'Y/n), \qquad B = (S + N)^{-1} C,
+
+with :math:`S = \operatorname{cov}(\phi)`, :math:`C = \operatorname{cov}(\phi, Y)`, and N what the noise adds to S. It
+is followed through the encoder to first order by its slopes at every sample: shape (n, d) where unit j has one, and
+(n, d, h) where the d units see h hidden ones.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+_RIDGE = 1e-3  # of the mean variance of the units: keeps the decoder defined where units agree
+
+
+def noise_covariance(slopes: Tensor, gram: Tensor) -> Tensor:
+    r""":math:`E[J_k G J_k']`, for unit noise on the inputs of a first layer V with :math:`G = V'V`."""
+    if slopes.ndim == 2:
+        return gram * (slopes.T @ slopes / len(slopes))
+    return torch.einsum("ndh,hk,nek->de", slopes, gram, slopes) / len(slopes)
+
+
+def influence_metric(slopes: Tensor, decoder: Tensor) -> Tensor:
+    r"""M such that :math:`v'Mv = E\|\partial \hat y / \partial x\|^2` for an input with first-layer weights v."""
+    across = decoder @ decoder.T
+    if slopes.ndim == 2:
+        return across * (slopes.T @ slopes / len(slopes))
+    return torch.einsum("ndh,de,nek->hk", slopes, across, slopes) / len(slopes)
+
+
+def solve_decoder(Phi: Tensor, Y: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+    """Best linear decoder of ``Y`` from units with noise of the given covariance, and the share of ``Y`` it loses."""
+    centered = Phi - torch.mean(Phi, dim=0)
+    S = centered.T @ centered / len(Phi)
+    C = centered.T @ Y / len(Phi)
+    ridge = _RIDGE * torch.trace(S.detach()) / len(S) + torch.finfo(S.dtype).tiny
+    B = torch.linalg.solve(S + noise + ridge * torch.eye(len(S), dtype=S.dtype, device=S.device), C)
+    return B, 1.0 - torch.sum(C * B) / (torch.sum(Y**2) / len(Y))
+
+
+def influences(V: Tensor, metric: Tensor) -> Tensor:
+    """Length of every row in a metric: how much each feature moves what is measured."""
+    return torch.sqrt(torch.clamp(torch.sum((V @ metric) * V, dim=1), min=0.0))
+
+
+def soft_threshold(a: Tensor, threshold: Tensor | float) -> Tensor:
+    r"""Proximal step of :math:`t\|a\|_1` over :math:`a \ge 0`: zeros are exact."""
+    return torch.clamp(a - threshold, min=0.0)
+
+
+def shrink_rows(V: Tensor, lengths: Tensor, threshold: Tensor | float) -> Tensor:
+    r"""Proximal step of :math:`t\sum_i \|V_i\|` in the metric that gave the lengths: short rows become exactly zero."""
+    kept = torch.where(lengths > threshold, 1.0 - threshold / torch.where(lengths > 0, lengths, 1.0), 0.0)
+    return V * kept[:, None]
+
+
+def keep_largest(scores: Tensor, n_kept: int) -> tuple[Tensor, Tensor]:
+    """Projection on at most ``n_kept`` non-zeros: places that stay, ascending, and that go, the least first."""
+    order = torch.argsort(scores, descending=True, stable=True)
+    return torch.sort(order[:n_kept]).values, torch.flip(order[n_kept:], dims=[0])

@@ -1,0 +1,213 @@
+"""AGNOS's own training: features leave while the encoder learns, until those are left that tell of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tamis.rank.neural._checkpoint import Checkpoint
+from tamis.rank.neural._components import leading_components, temper_components
+from tamis.rank.neural._denoising import (
+    influence_metric,
+    influences,
+    keep_largest,
+    noise_covariance,
+    shrink_rows,
+    soft_threshold,
+    solve_decoder,
+)
+from tamis.rank.neural._encoder import Encoder, Encoding
+from tamis.rank.neural._feed import Feed
+
+# Chosen on data sets other than those of the thesis; see docs/agnos.md.
+_NOISE = 0.02  # variance of the noise on every input, per input in use
+_TEMPER = 1.25  # components weigh as their singular value to this power
+_SUMS = 0.3  # spread of the sums that enter tanh: its gentle range
+_WARM_UP = 1 / 7  # share of the steps before the first feature leaves
+_FLAT = 1e-5  # slopes this small, relative to what would change the loss by one, are not scaled up by Adam
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How an encoder is trained.
+
+    Attributes
+    ----------
+    score : str
+        What tells a feature's importance: "slack", "weights" or "gradients".
+    n_units : int
+        Width of the bottleneck.
+    hidden_units : tuple of int
+        Layers before it.
+    alpha : float
+        Strength of the penalty, relative to the mean importance.
+    learning_rate : float
+    n_steps : int
+    """
+
+    score: str
+    n_units: int
+    hidden_units: tuple[int, ...]
+    alpha: float
+    learning_rate: float
+    n_steps: int
+
+    def n_in_use(self, n_inputs: int, step: int) -> int:
+        """How many features a step leaves: their logarithm falls evenly after the warm-up."""
+        first = round(_WARM_UP * self.n_steps)
+        last = self.n_steps - 1
+        if step < first:
+            return n_inputs
+        return max(1, round(n_inputs ** ((last - step) / max(1, last - first))))
+
+
+@dataclass
+class Elimination:
+    """What was found: columns in the order in which they left, each with its score then, and the loss at every step."""
+
+    left: list[int] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    n_in_use: list[int] = field(default_factory=list)
+
+
+class Trainer:
+    """An encoder in training; :meth:`advance` makes one step, :meth:`state` is all that a later one depends on."""
+
+    def __init__(self, feed: Feed, plan: Plan, generator: torch.Generator) -> None:
+        n_samples, n_inputs = feed.rows.shape
+        width, *deeper = [*plan.hidden_units, plan.n_units]
+        n_components = min(n_samples, n_inputs, max(64, 3 * max(width, plan.n_units)))
+        loadings, scores = leading_components(feed.in_turn, n_inputs, n_components, generator)
+        self.feed, self.plan = feed, plan
+        self.targets = temper_components(scores, _TEMPER)
+        self.n_inputs = n_inputs
+        self.found = Elimination()
+        sums = scores[:, :width].std(unbiased=False) + torch.finfo(scores.dtype).tiny
+        start = torch.zeros(n_inputs, width).to(loadings)
+        start[:, : loadings.shape[1]] = loadings[:, :width] * (_SUMS / sums)
+        self.encoder = Encoder(start, plan.score == "slack", deeper, generator)
+        self.optimizer = _optimizer(self.encoder)
+        self.scores = torch.linalg.vector_norm(start, dim=1)
+
+    def advance(self, step: int) -> None:
+        """One step of Adam, one proximal step, and an elimination where it is time for one."""
+        Z, rows = self.feed.at(step)
+        encoding = self.encoder(Z)
+        V = self.encoder.first_layer()
+        noise = _NOISE * len(V) * noise_covariance(encoding.slopes, V.T @ V)
+        decoder, loss = solve_decoder(encoding.units, self.targets[rows], noise)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self._step()
+        with torch.no_grad():
+            self.scores = self._shrink(encoding, decoder.detach())
+            self._rescale(encoding)
+            self.found.losses.append(float(loss.detach()))
+            self.found.n_in_use.append(len(V))
+            n_kept = min(self.plan.n_in_use(self.n_inputs, step), len(V))
+            if n_kept < len(V):
+                self._eliminate(n_kept)
+
+    def close(self) -> Elimination:
+        """Let the features that are left leave, the least important first."""
+        if len(self.found.left) < self.n_inputs:
+            self._eliminate(0)
+        return self.found
+
+    def _step(self) -> None:
+        """Adam in units of each parameter: neither the number of features nor their scale matters."""
+        for group in self.optimizer.param_groups:
+            [parameter] = group["params"]
+            size = float(parameter.detach().square().mean().sqrt()) + torch.finfo(parameter.dtype).tiny
+            group["lr"] = self.plan.learning_rate * size
+            group["eps"] = max(_FLAT / (size * parameter.numel() ** 0.5), torch.finfo(parameter.dtype).tiny)
+        self.optimizer.step()
+
+    def _shrink(self, encoding: Encoding, decoder: Tensor) -> Tensor:
+        """Proximal step of the penalty; returns how important each feature is."""
+        slopes = self.encoder.unit_slopes() if self.plan.score == "weights" else encoding.slopes.detach()
+        lengths = influences(self.encoder.weights, influence_metric(slopes, decoder))
+        step = self.plan.alpha * self.plan.learning_rate
+        slack = self.encoder.slack
+        if slack is None:
+            self.encoder.weights.copy_(shrink_rows(self.encoder.weights, lengths, step * lengths.mean()))
+            return soft_threshold(lengths, step * lengths.mean())
+        # rows of unit influence: all that a feature does to the reconstruction is in its slack variable
+        unit = torch.where(lengths > 0, lengths, 1.0)
+        self.encoder.weights.div_(unit[:, None])
+        slack.copy_(torch.clamp(slack, min=0.0) * unit)
+        slack.copy_(soft_threshold(slack, step * slack.mean()))
+        return slack.detach().clone()
+
+    def _rescale(self, encoding: Encoding) -> None:
+        scaled = self.encoder.weights if self.encoder.slack is None else self.encoder.slack
+        spread = torch.where(encoding.spread > 0, encoding.spread, 1.0)
+        scaled.mul_(_SUMS / spread)
+
+    def _eliminate(self, n_kept: int) -> None:
+        kept, gone = keep_largest(self.scores, n_kept)
+        self.found.left += self.feed.columns[gone.cpu().numpy()].tolist()
+        self.found.scores += self.scores[gone].tolist()
+        self.scores = self.scores[kept]
+        if n_kept:
+            self.feed.keep(kept)
+            _drop_rows(self.encoder, self.optimizer, kept)
+
+    def state(self) -> dict[str, Any]:
+        """All that the rest of the run depends on."""
+        return {
+            "columns": torch.from_numpy(self.feed.columns),
+            "encoder": self.encoder.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scores": self.scores,
+            "found": vars(self.found),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where a run left off."""
+        kept = torch.as_tensor(state["columns"], device=self.feed.device)
+        self.feed.keep(kept)
+        _drop_rows(self.encoder, self.optimizer, kept)
+        self.encoder.load_state_dict(state["encoder"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.scores = state["scores"].to(self.scores)
+        self.found = Elimination(**state["found"])
+
+
+def _optimizer(encoder: Encoder) -> torch.optim.Adam:
+    return torch.optim.Adam([{"params": [parameter]} for parameter in encoder.parameters()], foreach=False)
+
+
+def _drop_rows(encoder: Encoder, optimizer: torch.optim.Adam, kept: Tensor) -> None:
+    """Take inputs out of the first layer, and out of what Adam remembers of them."""
+    first: Sequence[Any] = [encoder.weights] if encoder.slack is None else [encoder.weights, encoder.slack]
+    for parameter in first:
+        parameter.data = parameter.data[kept]
+        parameter.grad = None
+        for name, value in optimizer.state.get(parameter, {}).items():
+            if name != "step":
+                optimizer.state[parameter][name] = value[kept]
+
+
+def eliminate_features(
+    feed: Feed,
+    plan: Plan,
+    generator: torch.Generator,
+    checkpoint: Checkpoint,
+    saved: dict[str, Any] | None,
+    watch: Callable[[Iterable[int]], Iterable[int]],
+) -> Elimination:
+    """Train until one feature is left, or whoever watches the steps has seen enough."""
+    trainer = Trainer(feed, plan, generator)
+    if saved is not None:
+        trainer.restore(saved)
+    for step in watch(range(len(trainer.found.losses), plan.n_steps)):
+        trainer.advance(step)
+        if checkpoint.is_due():
+            checkpoint.save(trainer.state())
+    return trainer.close()

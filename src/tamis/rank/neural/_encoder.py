@@ -1,0 +1,90 @@
+"""The networks of AGNOS: an encoder that can lose inputs while it is trained, and the autoencoder of the thesis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+
+class Encoding(NamedTuple):
+    """Units at every sample, their slopes with respect to the first layer's sums, and the spread of these sums."""
+
+    units: Tensor
+    slopes: Tensor
+    spread: Tensor
+
+
+class Encoder(nn.Module):
+    """Layers of tanh; the first reads the features, each through a slack variable if there are any.
+
+    Parameters
+    ----------
+    weights : Tensor of shape (n_inputs, n_hidden)
+        Of the first layer.
+    has_slack : bool
+    sizes : sequence of int
+        Units of the layers behind the first.
+    generator : torch.Generator
+        Draws the weights of these layers.
+    """
+
+    def __init__(self, weights: Tensor, has_slack: bool, sizes: Sequence[int], generator: torch.Generator) -> None:
+        super().__init__()
+        self.weights = nn.Parameter(weights.clone())
+        self.slack = nn.Parameter(torch.ones(len(weights)).to(weights)) if has_slack else None
+        ends = [weights.shape[1], *sizes]
+        self.deeper = nn.ParameterList(
+            glorot(ends[i], ends[i + 1], generator).to(weights) for i in range(len(ends) - 1)
+        )
+
+    def first_layer(self) -> Tensor:
+        """Weights as the features see them."""
+        return self.weights if self.slack is None else self.slack[:, None] * self.weights
+
+    def forward(self, X: Tensor) -> Encoding:
+        """Encode a batch of rows."""
+        sums = X @ self.first_layer()
+        units = torch.tanh(sums)
+        slopes = 1.0 - units**2
+        for layer, W in enumerate(self.deeper):
+            units = torch.tanh(units @ W)
+            ahead = W.T * slopes[:, None, :] if layer == 0 else W.T @ slopes
+            slopes = (1.0 - units**2)[:, :, None] * ahead
+        return Encoding(units, slopes, torch.std(sums.detach()))
+
+    def unit_slopes(self) -> Tensor:
+        """What the slopes would be if tanh were the identity: the products of the weights."""
+        slopes = torch.ones(1, self.weights.shape[1]).to(self.weights)
+        for layer, W in enumerate(self.deeper):
+            slopes = (W.T * slopes[:, None, :]) if layer == 0 else W.T @ slopes
+        return slopes.detach()
+
+
+class AutoEncoder(nn.Module):
+    """One hidden layer, tanh on both sides, untied weights: the network of the thesis."""
+
+    def __init__(self, n_inputs: int, n_hidden: int, has_slack: bool, generator: torch.Generator) -> None:
+        super().__init__()
+        self.slack = nn.Parameter(torch.ones(n_inputs)) if has_slack else None
+        self.weights = nn.Parameter(glorot(n_inputs, n_hidden, generator))
+        self.bias = nn.Parameter(torch.zeros(n_hidden))
+        self.decoder = nn.Parameter(glorot(n_hidden, n_inputs, generator))
+        self.decoder_bias = nn.Parameter(torch.zeros(n_inputs))
+
+    def encode(self, Z: Tensor) -> Tensor:
+        """Units at every sample."""
+        weights = self.weights if self.slack is None else self.slack[:, None] * self.weights
+        return torch.tanh(Z @ weights + self.bias)
+
+    def decode(self, Phi: Tensor) -> Tensor:
+        """Features from units."""
+        return torch.tanh(Phi @ self.decoder + self.decoder_bias)
+
+
+def glorot(n_in: int, n_out: int, generator: torch.Generator) -> Tensor:
+    """Uniform weights of the width of Glorot and Bengio (2010)."""
+    width = (6.0 / (n_in + n_out)) ** 0.5
+    return (2.0 * torch.rand(n_in, n_out, generator=generator) - 1.0) * width

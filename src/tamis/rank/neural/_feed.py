@@ -1,0 +1,70 @@
+"""Batches of a table as tensors: all rows at once where they fit on the device, else read step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tamis.rank.neural._rows import Rows, batch_at, contiguous_batches, is_dask, read_rows, spread_batches
+
+_AT_ONCE = 2**25  # numbers that are held on the CPU at once
+_BATCH = 2**23  # numbers in a batch of a table that is not
+_SHARE = 0.25  # of the free memory of a GPU that a table may take
+
+
+class Feed:
+    """Standardized batches on a device; a table that fits there is moved once and shrinks with the columns in use."""
+
+    def __init__(self, rows: Rows, device: torch.device, batch_size: int | None, seed: int) -> None:
+        self.rows, self.device, self.seed = rows, device, seed
+        n_samples, n_columns = rows.shape
+        if batch_size is None and not is_dask(rows.table) and n_samples * n_columns <= numbers_at_once(device):
+            batch_size = n_samples
+        self.size = min(n_samples, batch_size or max(256, _BATCH // n_columns))
+        self.spread = spread_batches(rows.table, self.size)
+        self.columns = np.arange(n_columns)
+        self.whole = torch.cat(list(self._read_in_order())) if self.size == n_samples else None
+
+    def in_turn(self) -> Iterator[Tensor]:
+        """All rows of the columns in use, batch after batch, in the order of the table."""
+        return self._read_in_order() if self.whole is None else iter([self.whole])
+
+    def at(self, step: int) -> tuple[Tensor, slice]:
+        """The batch of one step, and which rows it holds."""
+        if self.whole is not None:
+            return self.whole, slice(None)
+        batch = batch_at(self.spread, step, self.seed)
+        return self._tensor(batch), batch
+
+    def keep(self, places: Tensor) -> None:
+        """Use only some of the columns in use from now on."""
+        self.columns = self.columns[places.cpu().numpy()]
+        if self.whole is not None:
+            self.whole = self.whole[:, places]
+
+    def _read_in_order(self) -> Iterator[Tensor]:
+        step = max(1, min(self.size, _AT_ONCE // max(1, self.columns.size)))
+        return (self._tensor(part) for part in contiguous_batches(self.rows.table, step))
+
+    def _tensor(self, rows: slice) -> Tensor:
+        """Columns are picked and standardized on the device, in double precision before the last rounding."""
+        places = self.rows.columns[self.columns]
+        values = read_rows(self.rows.table, rows)
+        if places.size < values.shape[1] // 2:
+            values, places = values[:, places], np.arange(places.size)
+        table = torch.from_numpy(np.ascontiguousarray(values)).to(self.device)[:, torch.from_numpy(places)]
+        mean, spread = (
+            torch.from_numpy(each[self.columns]).to(self.device) for each in (self.rows.mean, self.rows.spread)
+        )
+        return ((table.double() - mean) / spread).float()
+
+
+def numbers_at_once(device: torch.device) -> int:
+    """How many numbers of a table may lie on the device."""
+    if device.type != "cuda":
+        return _AT_ONCE
+    free, _ = torch.cuda.mem_get_info(device)
+    return int(_SHARE * free / 4)

@@ -1,0 +1,299 @@
+"""A multilayer perceptron whose weights lie in one vector, its losses, its curvature, and how it is trained.
+
+This module loads torch: import it where a network is needed, not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count, pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from torch import Tensor
+
+_BLOCK = 2**21  # numbers held at once while inputs are left out one by one, or second derivatives are summed
+_MEMORY = 10  # objectives that a proximal step may compare itself with
+_SHRINK, _SUFFICIENT = 0.5, 1e-4  # of a proximal step that did not lower the objective enough
+
+
+class Perceptron(torch.nn.Module):
+    """Hidden layers of tanh units and a linear output layer.
+
+    Gradients are written out: on the small tables that these networks are mostly trained on, recording them would take
+    most of the time.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Inputs, hidden units of every layer, outputs.
+    theta : tensor
+        All weights and biases, layer by layer; then, if it is longer, one factor per input (a one-to-one layer).
+
+    Attributes
+    ----------
+    layers : list of (weights, bias)
+        Views of ``theta``.
+    factors : tensor or None
+        Those of the one-to-one layer, also a view.
+    """
+
+    def __init__(self, sizes: tuple[int, ...], theta: Tensor) -> None:
+        super().__init__()
+        self.sizes = sizes
+        self.theta = torch.nn.Parameter(theta, requires_grad=False)
+        self.layers: list[tuple[Tensor, Tensor]] = []
+        end = 0
+        for m, q in pairwise(sizes):
+            start, middle, end = end, end + m * q, end + (m + 1) * q
+            self.layers.append((theta[start:middle].view(m, q), theta[middle:end]))
+        self.factors = theta[end:] if theta.numel() > end else None
+
+    @classmethod
+    def started(cls, sizes: tuple[int, ...], Z: Tensor, rng: Any, *, one_to_one: bool = False) -> Perceptron:
+        """A network at its random start, for inputs ``Z``.
+
+        The first weights of an input are random combinations of its own values: they do not depend on its place in the
+        table, and copies get the same. They are scaled so that the first units receive unit variance.
+        """
+        first = Z.T @ torch.randn(len(Z), sizes[1], generator=rng, dtype=Z.dtype).to(Z.device)
+        first /= (Z @ first).square().mean().sqrt().clamp(min=torch.finfo(Z.dtype).tiny)
+        parts = [first.reshape(-1), Z.new_zeros(sizes[1])]
+        for m, q in pairwise(sizes[1:]):
+            weights = torch.randn(m * q, generator=rng, dtype=Z.dtype) / m**0.5
+            parts += [weights.to(Z.device), Z.new_zeros(q)]
+        if one_to_one:
+            parts.append(Z.new_ones(sizes[0]))
+        return cls(sizes, torch.cat(parts))
+
+    def is_weight(self) -> Tensor:
+        """1 where an entry of ``theta`` is a weight, 0 for biases and factors."""
+        parts = [part for weights, bias in self.layers for part in (torch.ones_like(weights), torch.zeros_like(bias))]
+        if self.factors is not None:
+            parts.append(torch.zeros_like(self.factors))
+        return torch.cat([part.reshape(-1) for part in parts])
+
+    def forward(self, Z: Tensor) -> Tensor:
+        """Outputs: logits of classes, or a quantity."""
+        weights, bias = self.layers[0]
+        return self._finish(torch.addmm(bias, Z if self.factors is None else Z * self.factors, weights))
+
+    def _finish(self, received: Tensor) -> Tensor:
+        """Outputs, given what the units of the first layer receive."""
+        for weights, bias in self.layers[1:]:
+            received = torch.tanh(received) @ weights + bias
+        return received
+
+    def activations(self, Z: Tensor) -> list[Tensor]:
+        """What enters each layer, and the outputs."""
+        found = [Z if self.factors is None else Z * self.factors]
+        for weights, bias in self.layers[:-1]:
+            found.append(torch.addmm(bias, found[-1], weights).tanh_())
+        weights, bias = self.layers[-1]
+        return [*found, torch.addmm(bias, found[-1], weights)]
+
+    def loss_and_gradient(self, Z: Tensor, goal: Goal) -> tuple[Tensor, Tensor]:
+        """Loss, and its gradient in ``theta``."""
+        entering = self.activations(Z)
+        loss, slope = goal.loss_and_slope(entering.pop())
+        parts: list[Tensor] = []
+        for depth in range(len(self.layers) - 1, 0, -1):
+            weights, u = self.layers[depth][0], entering[depth]
+            parts += [slope.sum(dim=0), (u.T @ slope).view(-1)]
+            slope = slope @ weights.T * (1.0 - u * u)
+        first = Z.T @ slope
+        parts += [slope.sum(dim=0), (first if self.factors is None else first * self.factors[:, None]).view(-1)]
+        if self.factors is not None:
+            parts.insert(0, (first * self.layers[0][0]).sum(dim=1))
+        return loss, torch.cat(parts[::-1])
+
+    def outputs_without(self, Z: Tensor) -> Iterator[Tensor]:
+        """Outputs once each input is held at zero, of shape (inputs, samples, outputs); a block of inputs at a time."""
+        weights, bias = self.layers[0]
+        received = torch.addmm(bias, Z, weights)
+        width = max(1, _BLOCK // (len(Z) * max(self.sizes[1:])))
+        for left in range(0, self.sizes[0], width):
+            block = slice(left, left + width)
+            yield self._finish(received - Z.T[block].unsqueeze(2) * weights[block].unsqueeze(1))
+
+    def keep_inputs(self, kept: np.ndarray) -> Perceptron:
+        """The same network on some of its inputs."""
+        weights = self.layers[0][0]
+        rows = torch.from_numpy(kept).to(weights.device)
+        rest = self.theta[weights.numel() :]
+        return Perceptron((len(kept), *self.sizes[1:]), torch.cat([weights[rows].reshape(-1), rest]))
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the outputs should be.
+
+    Attributes
+    ----------
+    values : tensor of shape (n_samples, n_outputs)
+        Indicators of the classes, or a standardized quantity.
+    is_class : bool
+    """
+
+    values: Tensor
+    is_class: bool
+
+    def loss(self, outputs: Tensor) -> Tensor:
+        """Mean cross-entropy or squared error over the samples, which are the last axis but one."""
+        if self.is_class:
+            return -(outputs.log_softmax(dim=-1) * self.values).sum(dim=-1).mean(dim=-1)
+        return (outputs - self.values).square().sum(dim=-1).mean(dim=-1)
+
+    def loss_and_slope(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Loss, and its gradient in the outputs."""
+        n = len(outputs)
+        if self.is_class:
+            logarithms = outputs.log_softmax(dim=1)
+            return torch.vdot(logarithms.view(-1), self.values.view(-1)) / -n, (logarithms.exp() - self.values) / n
+        error = outputs - self.values
+        return torch.vdot(error.view(-1), error.view(-1)) / n, error * (2.0 / n)
+
+    def hessian(self, outputs: Tensor, n_samples: int) -> Tensor:
+        """Second derivatives of the loss over ``n_samples`` in the outputs of some of them: shape (n, q, q)."""
+        if self.is_class:
+            p = outputs.softmax(dim=1)
+            return (torch.diag_embed(p) - p.unsqueeze(2) * p.unsqueeze(1)) / n_samples
+        return torch.full_like(outputs, 2.0 / n_samples).unsqueeze(2)
+
+    def predictions(self, outputs: Tensor) -> Tensor:
+        """Probabilities of the classes, or the quantity itself."""
+        return outputs.softmax(dim=-1) if self.is_class else outputs
+
+    def center(self, outputs: Tensor) -> Tensor:
+        """Outputs without what no prediction depends on: the mean of the logits."""
+        return outputs - outputs.mean(dim=-1, keepdim=True) if self.is_class else outputs
+
+    def rows(self, rows: slice) -> Goal:
+        """The goal for some of the samples."""
+        return Goal(self.values[rows], self.is_class)
+
+
+def losses_without(network: Perceptron, Z: Tensor, goal: Goal) -> np.ndarray:
+    """Loss once each input is held at zero."""
+    return np.concatenate([goal.loss(outputs).cpu().numpy() for outputs in network.outputs_without(Z)])
+
+
+def curvature(network: Perceptron, Z: Tensor, goal: Goal) -> Tensor:
+    r"""Exact second derivative of the loss in every weight and bias.
+
+    A weight from u to a unit that receives a enters as u w, so that its second derivative is :math:`\sum_i u_i^2\,
+    \partial^2 \ell_i / \partial a_i^2`; the Hessians in what the units receive go backwards by the chain rule, one
+    matrix per sample.
+    """
+    found = [torch.zeros_like(part) for layer in network.layers for part in layer]
+    height = max(1, _BLOCK // max(network.sizes[1:]) ** 2)
+    for top in range(0, len(Z), height):
+        rows = slice(top, top + height)
+        entering = network.activations(Z[rows])
+        outputs = entering.pop()
+        slope = goal.rows(rows).loss_and_slope(outputs)[1] * (len(outputs) / len(Z))
+        hessian = goal.hessian(outputs, len(Z))
+        for depth in range(len(network.layers) - 1, -1, -1):
+            own, u = hessian.diagonal(dim1=1, dim2=2), entering[depth]
+            found[2 * depth] += u.square().T @ own
+            found[2 * depth + 1] += own.sum(dim=0)
+            if depth:
+                weights = network.layers[depth][0]
+                bend, slope = 1.0 - u * u, slope @ weights.T
+                hessian = (weights @ hessian @ weights.T) * bend.unsqueeze(2) * bend.unsqueeze(1)
+                hessian += torch.diag_embed(-2.0 * u * bend * slope)
+                slope = slope * bend
+    return torch.cat([part.reshape(-1) for part in found])
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a training went."""
+
+    objective: float
+    n_iter: int
+    converged: bool
+
+
+Ticks = Iterator[Any]  # asked for its next item after every iteration; at its end training ends
+Objective = Callable[[], tuple[Tensor, Tensor]]  # value and gradient at the network's current weights
+
+
+def train(
+    network: Perceptron,
+    objective: Objective,
+    *,
+    max_iter: int,
+    tol: float,
+    ticks: Ticks | None = None,
+    free: np.ndarray | None = None,
+) -> Training:
+    """Minimize a smooth objective by L-BFGS, from where the network is; entries that are not ``free`` stay."""
+    ticks = count() if ticks is None else ticks
+    theta, device = network.theta.data, network.theta.device
+    place = slice(None) if free is None else torch.from_numpy(np.flatnonzero(free)).to(device)
+
+    def value_and_gradient(x: np.ndarray) -> tuple[float, np.ndarray]:
+        theta[place] = torch.from_numpy(x).to(device)
+        value, gradient = objective()
+        return value.item(), gradient[place].cpu().numpy()
+
+    def report(_: np.ndarray) -> None:
+        next(ticks)  # where it has ended, this raises what ends the minimization
+
+    options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": tol, "gtol": 1e-3 * tol}
+    start = theta[place].cpu().numpy().copy()
+    found = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", callback=report, options=options)
+    theta[place] = torch.from_numpy(found.x).to(device)
+    # status 2 is a line search that finds nothing lower: rounding is all that is left
+    return Training(float(found.fun), int(found.nit), found.status in (0, 2))
+
+
+def train_proximal(
+    network: Perceptron,
+    smooth: Objective,
+    penalty: Callable[[Tensor], Tensor],
+    step: Callable[[Tensor, float], Tensor],
+    *,
+    max_iter: int,
+    tol: float,
+    ticks: Ticks | None = None,
+) -> Training:
+    """Minimize a smooth objective plus a penalty by proximal gradient steps of Barzilai and Borwein's length.
+
+    ``penalty`` and ``step`` take all weights as one vector. A step is halved until it lowers the objective below the
+    largest of the last few (Wright, Nowak and Figueiredo 2009); the end is where these differ by less than ``tol``. A
+    long step may wake weights that are zero at the minimum, so that the best point is kept, not the last.
+    """
+    ticks = count() if ticks is None else ticks
+    theta = network.theta.data
+    value, gradient = smooth()
+    reached = [(value + penalty(theta)).item()]
+    best, lowest = theta.clone(), reached[0]
+    length, converged = 1.0, False
+    for n_iter in range(1, max_iter + 1):
+        before, slope = theta.clone(), gradient
+        ceiling = max(reached[-_MEMORY:])
+        while True:
+            theta.copy_(step(before - length * slope, length))
+            moved = theta - before
+            value, gradient = smooth()
+            total, distance2 = (value + penalty(theta)).item(), torch.dot(moved, moved).item()
+            if total <= ceiling - _SUFFICIENT * distance2 / length or distance2 == 0.0:
+                break
+            length *= _SHRINK
+        reached.append(total)
+        if total < lowest:
+            best, lowest = theta.clone(), total
+        bend = torch.dot(moved, gradient - slope).item()
+        length = min(max(distance2 / bend, 1e-8), 1e8) if bend > 0 else 2.0 * length
+        recent = reached[-_MEMORY - 1 :]
+        settled = n_iter >= _MEMORY and max(recent) - min(recent) <= tol * max(1.0, abs(total))
+        converged = settled or distance2 == 0.0
+        if converged or next(ticks, None) is None:
+            break
+    theta.copy_(best)
+    return Training(lowest, n_iter, converged)

@@ -1,0 +1,152 @@
+"""A table read in batches of rows, standardized on the way: it may be larger than memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from tamis.kernels.blocks import blocks, map_in_threads
+
+_CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of the column
+_AT_ONCE = 2**22  # numbers held at a time while columns are measured
+_HEAD = 256  # rows by which columns are told apart before all are compared
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of the distinct columns of a table that vary, at zero mean and unit variance.
+
+    Columns stand in an order that depends on their values alone, so that what is learned from them does not depend on
+    where they stood in the table.
+
+    Attributes
+    ----------
+    table : ndarray, memory map, CSR matrix or dask array of shape (n_samples, n_features)
+    columns : ndarray of shape (n_columns,)
+        Columns of the table that are read.
+    copies : ndarray of shape (n_copies,)
+        Columns that repeat one of them.
+    mean, spread : ndarrays of shape (n_columns,)
+        A negative spread turns a column upside down: its sign in the table must not matter either.
+    """
+
+    table: Any
+    columns: np.ndarray
+    copies: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns that are read."""
+        return self.table.shape[0], self.columns.size
+
+    def read(self, rows: slice, columns: np.ndarray | None = None) -> np.ndarray:
+        """Standardized rows as float64, all columns or some of them, given by their place."""
+        chosen = slice(None) if columns is None else columns
+        values = read_rows(self.table, rows)[:, self.columns[chosen]].astype(float)
+        return (values - self.mean[chosen]) / self.spread[chosen]
+
+
+def read_rows(table: Any, rows: slice) -> np.ndarray:
+    """Some rows as a dense array, of the table's own precision."""
+    part = table[rows]
+    if is_dask(part):
+        part = part.compute()
+    return np.asarray(part.toarray() if sparse.issparse(part) else part)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether it is a collection of dask, which need not be installed."""
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "compute")
+
+
+def contiguous_batches(table: Any, size: int) -> list[slice]:
+    """Blocks of rows, one after another; those of a dask array never cross its chunks."""
+    ends = np.cumsum(table.chunks[0]) if is_dask(table) else np.array([table.shape[0]])
+    return [
+        slice(start + part.start, start + part.stop)
+        for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)
+        for part in blocks(end - start, size)
+    ]
+
+
+def spread_batches(table: Any, size: int) -> list[slice]:
+    """Batches of about ``size`` rows from all over the table, which may be sorted; but within chunks of dask arrays."""
+    if is_dask(table):
+        return contiguous_batches(table, size)
+    step = -(-table.shape[0] // size)
+    return [slice(start, None, step) for start in range(step)]
+
+
+def batch_at(batches: list[slice], step: int, seed: int) -> slice:
+    """The batch of one step: every epoch has an order of its own, which depends on nothing but the seed."""
+    epoch, place = divmod(step, len(batches))
+    return batches[np.random.RandomState([seed, epoch]).permutation(len(batches))[place]]
+
+
+def open_rows(table: Any) -> Rows:
+    """Measure the columns in two passes, leave out constant ones and copies, and settle their order."""
+    table = table.tocsr() if sparse.issparse(table) else table
+    parts = contiguous_batches(table, max(1, _AT_ONCE // table.shape[1]))
+    lowest, highest, mean = _extent(table, parts)
+    reach = np.maximum(highest - mean, mean - lowest)  # squares of what is divided by it neither over- nor underflow
+    varies = highest > lowest
+    sums = map_in_threads(partial(_squares, table, mean, np.where(varies, reach, 1.0)), parts)
+    spread = reach * np.sqrt(sum(sums) / table.shape[0])
+    columns = np.flatnonzero(varies & (spread > _CONSTANT * np.maximum(np.abs(highest), np.abs(lowest))))
+    rows = Rows(table, columns, np.empty(0, dtype=np.int64), mean[columns], spread[columns])
+    return _settle_columns(rows, parts)
+
+
+def _squares(table: Any, mean: np.ndarray, reach: np.ndarray, part: slice) -> np.ndarray:
+    block = read_rows(table, part).astype(float)
+    block -= mean
+    block /= reach
+    return np.einsum("ij,ij->j", block, block)
+
+
+def _extent(table: Any, parts: list[slice]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Smallest and largest value and mean of every column; only dask arrays can still hold what is not finite."""
+    lows, highs, means = zip(*map_in_threads(partial(_extent_of, table), parts), strict=True)
+    lowest, highest = np.min(lows, axis=0), np.max(highs, axis=0)
+    if guilty := np.flatnonzero(~np.isfinite(lowest + highest)).tolist():
+        named = ", ".join(f"'x{j}'" for j in guilty[:5])
+        raise ValueError(f"Input X contains NaN or infinity in columns {named}: impute or drop them first")
+    return lowest, highest, np.clip(np.sum(means, axis=0), lowest, highest)
+
+
+def _extent_of(table: Any, part: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    block = read_rows(table, part)
+    share = len(block) / table.shape[0]
+    lowest, highest = np.min(block, axis=0), np.max(block, axis=0)
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is told of by its columns
+        mean = np.mean(block, axis=0, dtype=float)
+        if not np.isfinite(mean).all():
+            mean = np.sum(block / float(len(block)), axis=0)
+    return lowest.astype(float), highest.astype(float), mean * share
+
+
+def _settle_columns(rows: Rows, parts: list[slice]) -> Rows:
+    """Sort columns by a key that their values define, and drop those that repeat another."""
+    head = np.ascontiguousarray(rows.read(slice(0, _HEAD)).T.astype(np.float32))
+    along = np.asarray(np.random.RandomState(0).standard_normal(head.shape[1]), dtype=np.float32)
+    key = np.array([np.multiply(values, along).sum() for values in head])  # one by one: place must not matter
+    sign = np.where(key < 0, np.float32(-1), np.float32(1))  # a column turned upside down is a copy, too
+    order = np.argsort(np.abs(key), kind="stable")
+    head = head[order] * sign[order, None]
+    alike = np.flatnonzero(np.append(False, np.all(head[1:] == head[:-1], axis=1)))
+    for part in parts:
+        if not alike.size:
+            break
+        ours, theirs = (
+            rows.read(part, some).astype(np.float32) * sign[some] for some in (order[alike], order[alike - 1])
+        )
+        alike = alike[np.all(ours == theirs, axis=0)]
+    kept = np.delete(order, alike)
+    copies = np.sort(rows.columns[order[alike]])
+    return Rows(rows.table, rows.columns[kept], copies, rows.mean[kept], (sign * rows.spread)[kept])

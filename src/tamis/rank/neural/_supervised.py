@@ -1,0 +1,272 @@
+"""What the supervised networks share: inputs, targets, training, and the elimination of inputs."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+
+from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule, track
+from tamis.kernels.columns import to_numpy
+from tamis.kernels.scaling import shift_columns, wild_exponents
+from tamis.kernels.targets import encode_classes, encode_target, infer_task
+from tamis.rank.neural._torch import choose_device, load_torch, seeded_generator
+
+if TYPE_CHECKING:
+    from tamis.rank.neural._network import Goal, Perceptron, Training
+
+_CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of a column
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The distinct columns of a table that vary, in an order and with signs that depend on their values alone.
+
+    A network trained on them does not depend on where the columns stood, and copies share one input.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_samples, n_inputs)
+        Centered, of unit variance if asked.
+    first : ndarray of shape (n_inputs,)
+        The first column of the table that each stands for.
+    input_of : ndarray of shape (n_features,)
+        Input that each column is, up to sign; -1 for constant columns.
+    """
+
+    table: np.ndarray
+    first: np.ndarray
+    input_of: np.ndarray
+
+    def share(self, values: np.ndarray) -> np.ndarray:
+        """One value per input as one per column; NaN for constant ones."""
+        return np.where(self.input_of < 0, np.nan, np.append(values, np.nan)[self.input_of])
+
+    def copies(self) -> np.ndarray:
+        """Columns that repeat an earlier one."""
+        columns = np.arange(self.input_of.size)
+        return columns[(self.input_of >= 0) & (np.append(self.first, -1)[self.input_of] != columns)]
+
+
+def distinct_inputs(X: np.ndarray, *, standardize: bool) -> Inputs:
+    """Center the columns, scale them if asked, and leave out constant columns and copies."""
+    # one column per row: sums along rows do not depend on how many columns there are, nor on their order
+    Z = np.array(shift_columns(X, wild_exponents(X)).T if standardize else X.T, dtype=float, order="C")
+    size = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+    Z -= Z.mean(axis=1, keepdims=True)
+    spread = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+    varies = np.flatnonzero(spread > _CONSTANT * size)
+    Z = Z[varies]
+    if standardize:
+        Z *= (len(X) ** 0.5 / spread[varies])[:, None]
+    along = np.random.RandomState(0).standard_normal(len(X))
+    key = np.array([np.multiply(z, along).sum() for z in Z])
+    Z[key < 0] *= -1.0
+    order = np.argsort(np.abs(key), kind="stable")
+    Z = Z[order]
+    fresh = np.append(True, np.any(Z[1:] != Z[:-1], axis=1)) if len(Z) else np.ones(0, dtype=bool)
+    input_of = np.full(X.shape[1], -1)
+    input_of[varies[order]] = np.cumsum(fresh) - 1
+    return Inputs(np.ascontiguousarray(Z[fresh].T), varies[order[fresh]], input_of)
+
+
+Departure = tuple[int, float, Mapping[str, Any]]  # an input that left, what that cost, and what else is known
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a network has to learn: inputs and goal as tensors, and where random numbers come from."""
+
+    inputs: Inputs
+    Z: Any
+    goal: Goal
+    generator: Any
+
+    def with_inputs(self, Z: Any) -> Task:
+        """The same goal, from other inputs."""
+        return replace(self, Z=Z)
+
+
+class NetworkRanker(Ranker):
+    """Base of methods that train a perceptron to predict the target."""
+
+    stop: Any
+    hidden_units: tuple[int, ...]
+    alpha: float
+    max_iter: int
+    tol: float
+    task: str
+    standardize: bool
+    device: str
+    random_state: Any
+
+    _parameter_constraints: ClassVar[dict] = {
+        **Ranker._parameter_constraints,
+        "hidden_units": [tuple, list],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "task": [StrOptions({"auto", "regression", "classification"})],
+        "standardize": ["boolean"],
+        "device": [str],
+        "random_state": ["random_state"],
+    }
+
+    def _describe_choice(self, ranking: Ranking) -> str | None:
+        """Why ``stop="auto"`` keeps what it keeps, where the method itself decides."""
+        return None
+
+    def _select(
+        self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, rule: StoppingRule
+    ) -> tuple[Ranking, StopDecision]:
+        ranking, decision = super()._select(X, y, sample_weight, rule)
+        own = self._describe_choice(ranking) if isinstance(self.stop, str) and self.stop == "auto" else None
+        return ranking, decision if own is None else replace(decision, reason=own)
+
+    def _task(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Task:
+        """Inputs and goal on the device where the network is to be trained."""
+        torch = load_torch(type(self).__name__)
+        from tamis.rank.neural._network import Goal
+
+        if not all(isinstance(n, Integral) and n >= 1 for n in self.hidden_units):
+            raise ValueError(f"hidden_units={self.hidden_units!r}: give the number of units of every layer, 1 or more")
+        device = choose_device(torch, self.device)
+        inputs = distinct_inputs(to_numpy(X), standardize=self.standardize)
+        values, is_class = encode_goal(np.asarray(y), self.task)
+        goal = Goal(torch.from_numpy(values).to(device), is_class)
+        return Task(inputs, torch.from_numpy(inputs.table).to(device), goal, seeded_generator(torch, rng))
+
+    def _start(self, task: Task, *, one_to_one: bool = False) -> Perceptron:
+        """A network at its random start."""
+        from tamis.rank.neural._network import Perceptron
+
+        sizes = (task.Z.shape[1], *map(int, self.hidden_units), task.goal.values.shape[1])
+        return Perceptron.started(sizes, task.Z, task.generator, one_to_one=one_to_one)
+
+    def _decayed(self, network: Perceptron, task: Task, *, after: int = 0) -> Callable[[], tuple[Any, Any]]:
+        r"""Loss plus :math:`\frac{\alpha}{2} \|W\|^2` over the weights beyond the first ``after``, biases left out."""
+        decay = self.alpha * network.is_weight()
+        decay[:after] = 0.0
+
+        def objective() -> tuple[Any, Any]:
+            loss, gradient = network.loss_and_gradient(task.Z, task.goal)
+            pull = decay * network.theta
+            return loss + 0.5 * pull.dot(network.theta), gradient + pull
+
+        return objective
+
+    def _train(self, network: Perceptron, task: Task, free: np.ndarray | None = None) -> Training:
+        """Minimize loss and weight decay."""
+        from tamis.rank.neural._network import train
+
+        return train(
+            network,
+            self._decayed(network, task),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            ticks=self._epochs(),
+            free=free,
+        )
+
+    def _epochs(self) -> Iterator[int]:
+        """Reports progress to callbacks as it is asked for the next number."""
+        return track(self, count(1), task_name="epoch", total=self.max_iter)
+
+    def _certify(self, trainings: list[Training]) -> dict[str, Any]:
+        """How the trainings went; a warning if one of them was cut short."""
+        short = sum(not training.converged for training in trainings)
+        if short:
+            which = "its training" if len(trainings) == 1 else f"{short} of {len(trainings)} trainings"
+            warnings.warn(
+                f"{type(self).__name__} ended {which} before the objective settled; raise max_iter={self.max_iter} "
+                f"or tol={self.tol:g}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.n_iter_ = sum(training.n_iter for training in trainings)
+        return {"converged": short == 0, "n_iter": self.n_iter_, "objective": trainings[0].objective}
+
+
+class BackwardRanker(NetworkRanker):
+    """Base of methods in which inputs leave the network, the best one last."""
+
+    one_shot: ClassVar[bool] = False
+
+    step: float
+
+    _parameter_constraints: ClassVar[dict] = {
+        **NetworkRanker._parameter_constraints,
+        "step": [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 1, closed="neither")],
+    }
+
+    def _batch(self, n_left: int) -> int:
+        """How many to leave out of so many."""
+        wanted = int(self.step) if isinstance(self.step, Integral) else max(1, int(self.step * n_left))
+        return min(wanted, n_left)
+
+    def _rank_departed(self, task: Task, departures: list[Departure], trainings: list[Training]) -> Ranking:
+        """Inputs as columns, best first; copies of a ranked one come last, for leaving them out costs nothing."""
+        inputs = task.inputs
+        path = [Step(int(inputs.first[j]), cost, info) for j, cost, info in departures[::-1]]
+        ranked = np.isin(inputs.input_of, [j for j, _, _ in departures])
+        for copy in inputs.copies():
+            if ranked[copy]:
+                path.append(Step(int(copy), 0.0, {"copy_of": int(inputs.first[inputs.input_of[copy]])}))
+        order = np.array([step.feature for step in path], dtype=np.int64)
+        scores = np.where(inputs.input_of < 0, np.nan, 0.0)
+        scores[order] = [step.criterion for step in path]
+        return Ranking(order, scores, tuple(path), self._certify(trainings))
+
+
+class EliminationRanker(BackwardRanker):
+    """Base of methods that leave out the inputs whose absence costs least, train again, and so on to the last."""
+
+    @abstractmethod
+    def _fit_network(self, network: Perceptron, task: Task) -> Training:
+        """Train from where the network is."""
+
+    def _eliminate(self, network: Perceptron, task: Task, alive: np.ndarray, trainings: list[Training]) -> Ranking:
+        """Rank the inputs that are ``alive``, on which ``network`` is already trained."""
+        from tamis.rank.neural._network import losses_without
+
+        departures: list[Departure] = []
+        Z = task.Z[:, alive]
+        for n_left in track(self, self._countdown(alive.size), task_name="eliminate"):
+            loss = task.goal.loss(network(Z)).item()
+            cost = losses_without(network, Z, task.goal) - loss
+            worst = np.lexsort((-task.inputs.first[alive], cost))  # of equals the last column goes first
+            leaving, kept = np.split(worst, [self._batch(n_left)])
+            departures += [(int(alive[j]), float(cost[j]), {"loss": loss, "n_inputs": n_left}) for j in leaving]
+            kept = np.sort(kept)
+            alive, cost, network = alive[kept], cost[kept], network.keep_inputs(kept)
+            Z = task.Z[:, alive]
+            if alive.size:
+                trainings.append(self._fit_network(network, task.with_inputs(Z)))
+        if alive.size:  # a callback has ended the elimination
+            departures += [(int(alive[j]), float(cost[j]), {}) for j in np.argsort(cost, kind="stable")]
+        return self._rank_departed(task, departures, trainings)
+
+    def _countdown(self, n_left: int) -> Iterator[int]:
+        while n_left > 0:
+            yield n_left
+            n_left -= self._batch(n_left)
+
+
+def encode_goal(y: np.ndarray, task: str) -> tuple[np.ndarray, bool]:
+    """Indicators of the classes, or a standardized quantity, one row per sample; whether they are classes."""
+    task = infer_task(y) if task == "auto" else task
+    if task == "classification":
+        classes, codes = encode_classes(y)
+        return (codes[:, None] == np.arange(classes.size)).astype(float), True
+    values = encode_target(y, task).values
+    values = values / np.abs(values).max()
+    values = values - values.mean()
+    return values / max(values.std(), np.finfo(float).tiny), False

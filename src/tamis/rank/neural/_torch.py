@@ -1,0 +1,33 @@
+"""torch is loaded when a network is trained, not before; what every network needs of it."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+
+def load_torch(who: str) -> Any:
+    """The torch module, or an error that says which extra brings it."""
+    try:
+        return importlib.import_module("torch")
+    except ImportError as error:
+        raise ImportError(f"{who} trains a network with torch: install it with pip install 'tamis[neural]'") from error
+
+
+def choose_device(torch: Any, device: str) -> Any:
+    """ "auto" is the GPU where there is one; any other name is torch's own."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"device='{device}' cannot be used here: choose 'auto' or 'cpu'") from error
+    return chosen
+
+
+def seeded_generator(torch: Any, rng: np.random.RandomState) -> Any:
+    """torch's random numbers drawn from numpy's, always on the CPU: a seed means the same on every device."""
+    return torch.Generator().manual_seed(int(rng.randint(np.iinfo(np.int32).max)))

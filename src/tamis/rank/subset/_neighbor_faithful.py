@@ -1,0 +1,211 @@
+"""Neighbor-faithful selection: the features whose nearest neighbors recover all features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from tamis.base import Ranker, Ranking, SequentialRanker, Step, StopDecision, StoppingRule, track
+from tamis.kernels.faithful_set import MOST, FaithfulSet, Start
+from tamis.kernels.faithfulness import own_neighbors, r2_from_neighbors
+from tamis.kernels.scaling import scale_columns, shift_columns, unit_spread, wild_exponents
+
+_PASSES = 2  # over the kept features
+_TRIES = 200  # features taken out, over all passes; half as many beyond so many rows:
+_FEW = 500
+_WORTH = 1e-4  # rise of FIT that is worth a further pass
+
+
+class NeighborFaithful(SequentialRanker):
+    r"""Keep the features whose nearest neighbors recover all features.
+
+    .. math:: \max_{|S| = k} \mathrm{FIT}(S) = 1 - \frac{1}{nD} \sum_{i,j}
+              \Big(z_{ij} - \frac{1}{p} \sum_{l \in N_S(i)} z_{lj}\Big)^2
+              = 1 - \frac{1}{n} \sum_i \Big\| \phi_i - \frac{1}{p} \sum_{l \in N_S(i)} \phi_l \Big\|^2,
+
+    with :math:`Z` the standardized table, :math:`N_S(i)` the p nearest neighbors of sample i, itself left out, on the
+    features S alone, and :math:`(\phi_i^\top \phi_l) = Z Z^\top / D`. The principle is that of agnostic feature
+    selection (Doquet and Sebag 2019): keep features from which all others can be recovered. Here the figure by which
+    such selections are judged is raised directly, without an autoencoder. No target is used.
+
+    Parameters
+    ----------
+    stop : rule, str, int, float or None, default="auto"
+        How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    n_neighbors : int, default=5
+        p; where there are fewer other samples, all of these.
+    polish : bool, default=True
+        Exchange features of the best start while FIT rises. False takes the start as it is, which is cheaper.
+    max_samples : int, default=2000
+        The search looks at so many samples, drawn at random, where there are more.
+    random_state : int, RandomState or None, default=None
+        For that draw, and for the samples on which candidates are compared first where there are more than 500. None
+        stands for a fixed seed; with fewer samples nothing is random.
+
+    Attributes
+    ----------
+    order_, ranking_, scores_, support_, path_, stop_, certificate_
+        As for every ranker. The kept features only are ranked, in the order in which forward selection takes them from
+        the set; ``scores_`` is the share of the variance of all features that ridge regression on the features so far
+        explains more thanks to the feature, NaN for features that are not kept. ``certificate_`` tells the
+        ``fit_of_starts``, the number ``n_swaps`` of exchanges and the ``history`` of FIT over the rounds of the polish,
+        which never falls, on the samples looked at.
+    fit_ : float
+        Leave-one-out FIT of the kept features on all samples, as :func:`tamis.assess.fit_score` tells it; 0 if there
+        are none.
+
+    Notes
+    -----
+    Five starts: sets that maximize the alignment
+    :math:`\langle K_S, T_r \rangle / \|K_S\|_F` of :math:`K_S = \sum_{j \in S} z_j z_j^\top` with
+    :math:`T_r = U_r \mathrm{diag}(v^{0.7}) U_r^\top`, the leading r = 10, 20 or 50 components of all features, forward
+    and then by exchanges; and forward selection of the features from which ridge regression best predicts all, with a
+    light and a heavy penalty. The best in FIT is polished: each kept feature, those least missed in the alignment
+    first, gives way to one of 64 that the alignment proposes if that raises FIT; two passes, 200 features at most
+    (100 beyond 500 samples).
+
+    Sets of different sizes are searched apart and are not nested. A rule that does not tell the number beforehand (such
+    as "auto") is shown a nested order, that of forward selection with ridge regression; the set of the size that it
+    chooses is then searched for and takes the place of the first features of that order. With ``stop=None`` there is
+    nothing to search for: all features are put in that order. Constant features and copies of others, whatever their
+    unit and sign, are not ranked, nor are features that do not vary among the samples looked at. Beyond 512 features,
+    the starts by ridge regression alone are used and nothing is polished.
+
+    Limits: the polish fits the sample more than the population, so that little of its gain is found again on other
+    samples, and where samples are many and features hardly redundant the method is no better than
+    :class:`GreedyReconstruction`. As with any search by exchanges, a better set may exist.
+
+    Cost for n samples looked at: :math:`O(n^2 D)` for the Gram matrix, some hundred passes over a table of
+    :math:`\min(n, D, 1000)` rows, and :math:`O(n^2)` per polished feature. Memory: a few copies of the table and
+    :math:`n^2` numbers; nothing of size :math:`D^2`.
+
+    References
+    ----------
+    Doquet and Sebag, "Agnostic feature selection", ECML PKDD 2019. Doquet, "Agnostic feature selection", PhD thesis,
+    2019, Sec. 5.3 (FIT). Cristianini, Shawe-Taylor, Elisseeff and Kandola, "On kernel-target alignment", NIPS 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import NeighborFaithful
+    >>> t = np.linspace(0, 1, 40)
+    >>> u = np.tile([0.0, 1.0], 20)
+    >>> X = np.column_stack([t, t**2, np.exp(t), u, u + 0.1 * t])
+    >>> selector = NeighborFaithful(stop=2).fit(X)  # one feature of each kind
+    >>> selector.support_[:3].sum(), selector.support_[3:].sum()
+    (np.int64(1), np.int64(1))
+    """
+
+    supervised: ClassVar[bool] = False
+    nested: ClassVar[bool] = False
+    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("fit-plateau", {})
+
+    _parameter_constraints: ClassVar[dict] = {
+        **Ranker._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "polish": ["boolean"],
+        "max_samples": [Interval(Integral, 3, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        stop: Any = "auto",
+        n_neighbors: int = 5,
+        polish: bool = True,
+        max_samples: int = 2000,
+        random_state: Any = None,
+    ) -> None:
+        self.stop = stop
+        self.n_neighbors = n_neighbors
+        self.polish = polish
+        self.max_samples = max_samples
+        self.random_state = random_state
+
+    def _rng(self) -> np.random.RandomState:
+        return super()._rng() if self.random_state is not None else np.random.RandomState(0)
+
+    def _search(self, X: np.ndarray, rng: np.random.RandomState) -> FaithfulSet:
+        if len(X) > self.max_samples:
+            X = X[np.sort(rng.choice(len(X), self.max_samples, replace=False))]
+        return FaithfulSet(X, min(self.n_neighbors, len(X) - 1), rng)
+
+    def _steps(
+        self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState, limit: int | None
+    ) -> Iterator[Step]:
+        search = self._search(X, rng)
+        for column, gain in search.order():
+            yield Step(int(search.columns[column]), gain)
+
+    def _select(
+        self, X: np.ndarray, y: np.ndarray | None, sample_weight: np.ndarray | None, rule: StoppingRule
+    ) -> tuple[Ranking, StopDecision]:
+        """Search for the best set of the size that the rule tells, now or once it has seen a nested order."""
+        size = rule.most(self._n_candidates(X))
+        if size is not None:
+            ranking = self._best_set(X, size)
+            return ranking, rule.decide(self, ranking, X, y, self._rule_rng(rule), sample_weight)
+        ranking, decision = super()._select(X, y, sample_weight, rule)
+        if not decision.n_features:
+            return ranking, decision
+        return ranking, replace(decision, ranking=self._best_set(X, decision.n_features))
+
+    def _best_set(self, X: np.ndarray, size: int) -> Ranking:
+        search = self._search(X, self._rng())
+        kept, certificate = self._find(search, size)
+        path = [Step(int(search.columns[column]), gain) for column, gain in search.order(kept)]
+        return replace(self._ranking(X, path), certificate={"converged": True, **certificate})
+
+    def _find(self, search: FaithfulSet, size: int) -> tuple[list[int], dict[str, Any]]:
+        """The best set of one size, and how it was found."""
+        if size >= search.columns.size:
+            return list(range(search.columns.size)), {"fit_of_starts": {}, "n_swaps": 0, "history": ()}
+        starts = list(track(self, search.starts(size), task_name="start"))
+        best = max(starts, key=_fit_of)
+        certificate = {
+            "fit_of_starts": {start.name: start.fit for start in starts},
+            "n_swaps": 0,
+            "history": (best.fit,),
+        }
+        if not self.polish or size > MOST or search.n_neighbors >= len(search.Z) - 1:
+            return best.kept, certificate
+        swaps = search.improvement(best)
+        for tries in track(self, split_tries(size, len(search.Z)), task_name="polish"):
+            if swaps.run_pass(tries) < _WORTH:
+                break
+        return swaps.kept, certificate | {"n_swaps": swaps.n_swaps, "history": tuple(swaps.history)}
+
+    def _store(self, X: np.ndarray, ranking: Ranking, decision: StopDecision) -> None:
+        super()._store(X, ranking, decision)
+        self.fit_ = leave_one_out_fit(X, np.flatnonzero(self.support_), self.n_neighbors)
+
+
+def _fit_of(start: Start) -> float:
+    return start.fit
+
+
+def split_tries(size: int, n_samples: int) -> Iterator[int]:
+    """Features to take out in each of two passes; fewer in all where each costs more."""
+    left = _TRIES if n_samples <= _FEW else _TRIES // 2
+    for _ in range(_PASSES):
+        if left:
+            yield min(left, size)
+        left -= min(left, size)
+
+
+def leave_one_out_fit(X: np.ndarray, kept: np.ndarray, n_neighbors: int) -> float:
+    r"""Mean :math:`R^2` of the features that vary, each predicted from the nearest neighbors on the kept ones."""
+    if not kept.size:
+        return 0.0
+    X = shift_columns(X, wild_exponents(X))
+    some = X[:, kept]
+    spread = unit_spread(some)
+    some = some - some[:1]  # digits are saved where the mean dwarfs the spread
+    neighbors = own_neighbors(scale_columns(some, spread), min(n_neighbors, len(X) - 1), itself=False)
+    return float(np.nanmean(r2_from_neighbors(X, neighbors)))

@@ -1,0 +1,258 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from tamis import AgnosG, AgnosS, AgnosW
+from tamis.assess import fit_score
+
+pytest.importorskip("torch", reason="the extra neural brings torch")
+
+VARIANTS = [AgnosS, AgnosW, AgnosG]
+
+
+def make_groups(n_samples=120, n_groups=4, size=6, noise=0.3, seed=0):
+    """Groups of columns that measure one hidden quantity each."""
+    rng = np.random.RandomState(seed)
+    hidden = rng.standard_normal((n_samples, n_groups))
+    return np.repeat(hidden, size, axis=1) + noise * rng.standard_normal((n_samples, n_groups * size))
+
+
+@pytest.mark.parametrize("method", VARIANTS)
+@pytest.mark.parametrize("mode", ["elimination", "thesis"])
+def test_one_feature_of_each_group_is_kept(method, mode):
+    """The thesis's own training is held to most of the groups: its scores are noisier."""
+    found = []
+    for seed in range(3):
+        X = make_groups(seed=seed)
+        parameters = {"max_iter": 600, "learning_rate": 0.01, "n_components": 4} if mode == "thesis" else {}
+        kept = method(stop=4, mode=mode, random_state=seed, **parameters).fit(X).get_support(indices=True)
+        found.append(np.unique(kept // 6).size)
+    assert min(found) >= (4 if mode == "elimination" else 2)
+
+
+@pytest.mark.parametrize("method", VARIANTS)
+def test_elimination_recovers_more_than_random_selections_do(method):
+    X = make_groups(n_groups=6, size=10, noise=0.5)
+    kept = method(stop=6, random_state=0).fit(X).support_
+    draws = [np.random.RandomState(seed).choice(60, 6, replace=False) for seed in range(20)]
+    assert fit_score(X, kept) > np.mean([fit_score(X, draw) for draw in draws]) + 0.05
+
+
+@pytest.mark.parametrize("method", VARIANTS)
+def test_a_rank_tells_when_the_feature_left(method):
+    X = make_groups()
+    found = method(stop=None, random_state=0).fit(X)
+    in_use = found.history_["n_features"]
+    assert np.all(np.diff(in_use) <= 0)
+    assert in_use[0] == X.shape[1]
+    assert found.order_.size == X.shape[1]
+    assert found.certificate_["n_iter"] == 350
+    assert np.all(np.isfinite(found.history_["loss"]))
+
+
+def test_what_is_lost_grows_as_features_leave():
+    loss = AgnosS(stop=1, random_state=0).fit(make_groups()).history_["loss"]
+    assert loss[-1] > 2 * loss[:60].min()
+
+
+@pytest.mark.parametrize("mode", ["elimination", "thesis"])
+def test_units_offsets_and_signs_do_not_matter(mode):
+    X = make_groups(n_samples=40)
+    rng = np.random.RandomState(1)
+    turned = X * rng.choice([-1.0, 1.0], X.shape[1]) * 10 ** rng.uniform(-3, 3, X.shape[1]) + 5.0
+    one, other = (AgnosS(stop=None, mode=mode, max_iter=80, random_state=0).fit(table) for table in (X, turned))
+    assert np.mean(one.order_[:8] == other.order_[:8]) == 1
+
+
+def test_copies_and_constant_columns_never_enter():
+    X = make_groups()[:, :8]
+    table = np.column_stack([X, X[:, 2], 3.0 - 2.0 * X[:, 5], np.full(len(X), 7.0)])
+    found = AgnosS(stop=None, random_state=0).fit(table)
+    assert set(found.order_) == set(range(8))
+    assert np.isnan(found.scores_[8:]).all()
+    np.testing.assert_array_equal(found.order_, AgnosS(stop=None, random_state=0).fit(X).order_)
+
+
+def test_columns_that_agree_on_the_first_rows_only_are_no_copies():
+    rng = np.random.RandomState(0)
+    X = (rng.uniform(size=(600, 6)) < 0.3).astype(float)
+    X[:300] = 0.0
+    X[0] = 1.0
+    X[300:, 1] = X[300:, 0][::-1]  # same count, same spread, other rows
+    assert set(AgnosS(stop=None, max_iter=40, random_state=0).fit(X).order_) == set(range(6))
+
+
+@pytest.mark.parametrize("shape", [(2, 5), (3, 1), (5, 40), (40, 2)])
+@pytest.mark.parametrize("mode", ["elimination", "thesis"])
+@pytest.mark.parametrize("method", VARIANTS)
+def test_small_tables_are_ranked(method, mode, shape):
+    X = np.random.RandomState(0).standard_normal(shape)
+    found = method(stop=1, mode=mode, max_iter=30, random_state=0).fit(X)
+    assert found.support_.sum() == 1
+    assert 1 <= found.n_components_ <= max(1, min(shape[0] - 1, shape[1]))
+
+
+def test_deeper_encoders_rank_too():
+    found = AgnosS(stop=4, hidden_units=(12, 8), random_state=0).fit(make_groups())
+    assert np.unique(found.get_support(indices=True) // 6).size >= 3
+    with pytest.raises(ValueError, match="hidden_units"):
+        AgnosS(hidden_units=(0,)).fit(make_groups())
+    with pytest.raises(ValueError, match="mode='thesis'"):
+        AgnosS(hidden_units=(4,), mode="thesis").fit(make_groups())
+
+
+def test_training_that_diverges_says_so():
+    with pytest.warns(ConvergenceWarning, match="learning_rate"):
+        AgnosS(stop=1, mode="thesis", max_iter=20, learning_rate=1e38, random_state=0).fit(make_groups(n_samples=20))
+
+
+@pytest.mark.parametrize("mode", ["elimination", "thesis"])
+def test_batches_of_any_kind_of_table_give_the_same(mode, tmp_path):
+    """numpy, a memory map, a sparse matrix and a dask array hold the same rows."""
+    dask = pytest.importorskip("dask.array", reason="the extra scale brings dask")
+    X = np.where(np.random.RandomState(0).uniform(size=(300, 12)) < 0.5, make_groups(300, 4, 3), 0.0).astype(np.float32)
+    np.save(tmp_path / "table.npy", X)
+    method = AgnosS(stop=3, mode=mode, max_iter=40, batch_size=75, random_state=0)
+    expected = method.fit(X).order_
+    for table in (np.load(tmp_path / "table.npy", mmap_mode="r"), sparse.csr_array(X), sparse.csc_matrix(X)):
+        np.testing.assert_array_equal(method.fit(table).order_, expected)
+    chunked = dask.from_array(X, chunks=(75, 5))
+    found = method.fit(chunked)
+    assert found.n_features_in_ == 12
+    again = method.fit(chunked).order_
+    np.testing.assert_array_equal(found.order_, again)
+    kept = found.transform(chunked)
+    assert isinstance(kept, dask.Array)
+    np.testing.assert_array_equal(kept.compute(), X[:, found.support_])
+
+
+def test_batches_select_as_well_as_all_rows_at_once():
+    X = make_groups(2000, 5, 8)
+    kept = AgnosS(stop=5, batch_size=250, random_state=0).fit(X).get_support(indices=True)
+    assert np.unique(kept // 8).size == 5
+
+
+def test_dask_data_frames_keep_their_names():
+    frames = pytest.importorskip("dask.dataframe", reason="the extra scale brings dask")
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(make_groups(90, 3, 2), columns=list("abcdef"))
+    found = AgnosS(max_iter=60, random_state=0).fit(frames.from_pandas(table, npartitions=3))
+    assert found.feature_names_in_.tolist() == list("abcdef")
+    assert found.stop_.reason
+    kept = found.transform(frames.from_pandas(table, npartitions=3)).compute()
+    assert kept.columns.tolist() == found.get_feature_names_out().tolist()
+
+
+def test_bad_dask_tables_are_refused():
+    dask = pytest.importorskip("dask.array", reason="the extra scale brings dask")
+    bad = make_groups(40)
+    bad[3, 2] = np.nan
+    for table, words in [
+        (dask.from_array(bad, chunks=10), "NaN or infinity in columns 'x2'"),
+        (dask.zeros((20, 3), chunks=5), "constant"),
+        (dask.zeros(20, chunks=5), "1 dimension"),
+        (dask.from_array(np.array([["a", "b"]] * 4), chunks=2), "not numbers"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            AgnosS().fit(table)
+
+
+def test_a_device_that_is_not_there_is_named():
+    with pytest.raises(ValueError, match="device='nowhere'"):
+        AgnosS(device="nowhere").fit(make_groups())
+
+
+RUN = """
+import sys, time, numpy as np
+import tamis.rank.neural._checkpoint as checkpoint
+from tamis import AgnosS
+checkpoint._SECONDS = 0.0
+if {slow}:
+    save = checkpoint.Checkpoint.save
+    def slowly(self, state):
+        save(self, state)
+        print("saved", flush=True)
+        time.sleep(0.05)
+    checkpoint.Checkpoint.save = slowly
+X = np.load({table!r})
+found = AgnosS(stop=3, mode={mode!r}, max_iter=120, batch_size=40, checkpoint={path!r}, random_state=None).fit(X)
+np.savez({out!r}, order=found.order_, scores=found.scores_, loss=found.history_["loss"])
+"""
+
+
+@pytest.mark.parametrize("mode", ["elimination", "thesis"])
+def test_a_run_that_was_killed_goes_on_to_the_same_result(mode, tmp_path):
+    np.save(tmp_path / "table.npy", make_groups(160, 4, 4))
+    path = tmp_path / "state.pt"
+    names = {"table": str(tmp_path / "table.npy"), "path": str(path), "mode": mode}
+    script = RUN.format(slow=True, out=str(tmp_path / "never.npz"), **names)
+    running = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    for _ in range(25):
+        assert running.stdout.readline() == "saved\n"
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    running.stdout.close()
+    assert path.exists()
+    assert not (tmp_path / "never.npz").exists()
+    saved = path.read_bytes()
+    results = []
+    for name in ("once", "again"):  # the run that went on, and one more from the same state
+        path.write_bytes(saved)
+        out = tmp_path / f"{name}.npz"
+        subprocess.run([sys.executable, "-c", RUN.format(slow=False, out=str(out), **names)], check=True)
+        results.append(np.load(out))
+        assert not path.exists(), "a run that ended leaves no state behind"
+    for key in ("order", "scores", "loss"):
+        np.testing.assert_array_equal(results[0][key], results[1][key])
+    assert len(results[0]["loss"]) == 120
+    assert os.listdir(tmp_path).count("state.pt") == 0
+
+
+def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path, monkeypatch):
+    from tamis.rank.neural import _checkpoint
+
+    monkeypatch.setattr(_checkpoint, "_SECONDS", 0.0)
+    X, path = make_groups(160, 4, 4), tmp_path / "state.pt"
+    method = AgnosS(stop=3, max_iter=60, batch_size=40, random_state=3)
+    expected = method.fit(X)
+    order, loss = expected.order_, expected.history_["loss"]
+    save, saves = _checkpoint.Checkpoint.save, []
+
+    def save_and_stop(self, state):
+        save(self, state)
+        saves.append(time.monotonic())
+        if len(saves) == 30:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_checkpoint.Checkpoint, "save", save_and_stop)
+    method.set_params(checkpoint=path)
+    with pytest.raises(KeyboardInterrupt):
+        method.fit(X)
+    found = method.fit(X)
+    np.testing.assert_array_equal(found.order_, order)
+    np.testing.assert_array_equal(found.history_["loss"], loss)
+    assert not path.exists()
+
+
+def test_the_state_of_another_run_is_refused(tmp_path, monkeypatch):
+    from tamis.rank.neural import _checkpoint
+
+    path = tmp_path / "state.pt"
+    path.write_bytes(b"no state")
+    with pytest.raises(ValueError, match="is no state of a training run"):
+        AgnosS(checkpoint=path, max_iter=20).fit(make_groups())
+    path.unlink()
+    monkeypatch.setattr(_checkpoint, "_SECONDS", 0.0)
+    monkeypatch.setattr(_checkpoint.Checkpoint, "discard", lambda self: None)
+    AgnosS(checkpoint=path, max_iter=20, stop=2, random_state=0).fit(make_groups())
+    with pytest.raises(ValueError, match=r"another run \(X differ\)"):
+        AgnosS(checkpoint=path, max_iter=20, stop=2).fit(make_groups(seed=1))
+    with pytest.raises(ValueError, match=r"\(max_iter differ\)"):
+        AgnosS(checkpoint=path, max_iter=30, stop=2).fit(make_groups())
