@@ -6,6 +6,8 @@ import json
 import sys
 
 BENCHES = {
+    "agnos": "bench.papers.agnos",
+    "agnos-speed": "bench.speed.agnos",
     "dimension": "bench.papers.dimension",
     "spectral": "bench.papers.spectral",
     "hidden-units": "bench.papers.hidden_units",

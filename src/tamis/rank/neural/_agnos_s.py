@@ -86,7 +86,7 @@ class AgnosS(AgnosRanker):
     >>> hidden = rng.standard_normal((100, 2))
     >>> X = np.repeat(hidden, [5, 5], axis=1) + 0.1 * rng.standard_normal((100, 10))
     >>> kept = AgnosS(stop=2, random_state=0).fit(X).get_support(indices=True)
-    >>> sorted(kept // 5)  # one of each group
+    >>> sorted((kept // 5).tolist())  # one of each group
     [0, 1]
     """
 

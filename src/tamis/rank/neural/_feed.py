@@ -55,7 +55,8 @@ class Feed:
         values = read_rows(self.rows.table, rows)
         if places.size < values.shape[1] // 2:
             values, places = values[:, places], np.arange(places.size)
-        table = torch.from_numpy(np.ascontiguousarray(values)).to(self.device)[:, torch.from_numpy(places)]
+        values = np.require(values, requirements=["C", "W"])  # torch does not wrap what may not be written
+        table = torch.from_numpy(values).to(self.device)[:, torch.from_numpy(places)]
         mean, spread = (
             torch.from_numpy(each[self.columns]).to(self.device) for each in (self.rows.mean, self.rows.spread)
         )
