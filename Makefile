@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-ALL := --editable '.[neural,plot,cli]'
+ALL := --editable '.[neural,plot,cli,scale]'
 
 .PHONY: demo test lint bench clean
 
@@ -23,6 +23,9 @@ bench: .venv/peers
 	$(BIN)/python -m bench dimension
 	$(BIN)/python -m bench spectral
 	$(BIN)/python -m bench spectral-speed
+	$(BIN)/python -m bench agnos
+	$(BIN)/python -m bench agnos-speed
+	$(BIN)/python -m bench hidden-units
 	$(BIN)/python -m bench fit-speed
 
 clean:

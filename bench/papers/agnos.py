@@ -1,10 +1,11 @@
 """Doquet (2019), tables 6.12 and 6.7 to 6.9: AGNOS as the thesis trains it, by elimination, and what surpasses it.
 
 FIT stands in both modes, "thesis" (every sample among its own neighbors) and leave-one-out, at k = 10, 20, 50, 100,
-and held-out: select on 70 % of the rows, predict the others from their neighbors among these, three splits, the thesis's
-own training left out. Figures are means over three seeds, in brackets the standard deviation. Settings were chosen on
-other data sets. About an hour on two cores, minutes with a GPU; a run that was stopped goes on if BENCH_RESULTS names a
-folder for what is done.
+and held-out: select on 70 % of the rows, predict the others from their neighbors among these, three splits, the
+thesis's own training left out. Held-out errors are measured in units of a feature's spread over all rows: a feature
+that hardly varies among the few rows held out would drown the others. Figures are means over three seeds, in brackets
+the standard deviation. Settings were chosen on other data sets. The thesis's training takes an hour or more on two
+cores, minutes with a GPU; a run that was stopped goes on if BENCH_RESULTS names a folder for what is done.
 """
 
 import os
@@ -16,9 +17,10 @@ import numpy as np
 from bench.papers.spectral import AS_THESIS, PUBLISHED, SETS, K
 from bench.table import Targets, show
 from tamis import AgnosG, AgnosS, AgnosW, FeatureMedoids, GreedyReconstruction, NeighborFaithful
-from tamis.assess import Comparison, compare
+from tamis.assess import Comparison, Criterion, compare
 from tamis.base import Ranker
 from tamis.datasets import load, names
+from tamis.kernels.neighbors import nearest_neighbors
 
 KS = [10, 20, 50, 100]
 STARTS = "NeighborFaithful, starts"
@@ -35,10 +37,27 @@ LABELS = ["knn_accuracy", "clustering_accuracy", "normalized_mutual_info"]
 PROTOTYPE = {"fit": (0.543, 0.576, 0.601, 0.609), "fit-held-out": (0.490, 0.526, 0.553, 0.561)}
 
 GAPS = """
-Gaps: trained as the text says, W and G stay below the thesis's figures.
+Gaps of the thesis's training. W and G, trained as the text says, stay far below their published figures where features
+are many (Arcene, ProstateGE, TOX171), whatever the penalty: with W at norm one and lambda over d (W) or d n (G) the
+penalty hardly acts, units saturate, and the largest weights go to features that correlate with hardly any other; S
+without its penalty ends in the same place. The text must leave something out. S on ProstateGE: one component holds half
+of the variance there, and units that all weigh alike spend the features on the rest; a larger lambda narrows the gap.
 """
 
 Table = dict[tuple[str, int, str, str], tuple[float, float]]  # metric, k, method, data set: mean and spread
+
+
+def fit_of_held_out(X: np.ndarray, y: Any, support: np.ndarray, X_test: np.ndarray, y_test: Any) -> float:
+    """Mean over features of 1 - squared error / variance over all rows, from the 5 nearest rows of ``X``."""
+    rows = np.vstack([X, X_test])
+    spread = rows.std(axis=0)
+    varies = spread > 1e-12 * np.abs(rows).max(axis=0)
+    Z, Z_test = ((table - rows.mean(axis=0)) / np.where(varies, spread, 1.0) for table in (X, X_test))
+    neighbors, _ = nearest_neighbors(Z[:, support], 5, query=Z_test[:, support])
+    return float(1.0 - np.mean((Z_test - Z[neighbors].mean(axis=1))[:, varies] ** 2))
+
+
+HELD_OUT = Criterion("fit-held-out", fit_of_held_out, held_out=True)
 
 
 def own() -> dict[str, Ranker]:
@@ -67,7 +86,7 @@ def judge(chosen: list[str], *, quick: bool) -> Table:
         data[name] = (loaded.X.astype(float), loaded.y)
     rankers = own() if quick else {**as_thesis(), **own()}
     folder = os.environ.get("BENCH_RESULTS")
-    runs = [("fit", rankers, KS, ["fit-thesis", "fit"]), ("held-out", own(), KS, ["fit-held-out"])]
+    runs = [("fit", rankers, KS, ["fit-thesis", "fit"]), ("held-out", own(), KS, [HELD_OUT])]
     if not quick:
         runs.append(("labels", rankers, [K], LABELS))
     found: Table = {}

@@ -57,6 +57,8 @@ class FaithfulSet:
     def __init__(self, X: np.ndarray, n_neighbors: int, rng: np.random.RandomState) -> None:
         Z, norm2 = center_columns(X, scale=True)
         self.columns = distinct_columns(Z, norm2)
+        if not self.columns.size:
+            raise ValueError(f"no column of X varies, up to rounding, among the {len(X)} samples looked at")
         Z = Z.astype(np.float64 if Z.size <= _SINGLE else np.float32, copy=False)
         gram = gram_of_rows(Z)
         self.gram = gram * (len(Z) / np.trace(gram))

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, track
 from tamis.kernels.neighbors import nearest_neighbors
 from tamis.kernels.two_nn import fit_two_nn
-from tamis.rank.neural._rows import Rows, is_dask, open_rows, read_rows
+from tamis.rank.neural._rows import Rows, is_dask, merge_chunks, open_rows, read_rows, rows_per_batch
 from tamis.rank.neural._torch import choose_device, load_torch
 
 _SEEN = 2000  # rows that the dimension, and the stopping rule of a dask array, are found on
@@ -79,16 +79,19 @@ class AgnosRanker(Ranker):
     def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         self._check_layers()
         torch = load_torch(type(self).__name__)
-        from tamis.rank.neural._checkpoint import Checkpoint
+        from tamis.rank.neural._checkpoint import Checkpoint, check_place
         from tamis.rank.neural._feed import Feed
 
         device = choose_device(torch, self.device)
-        rows = open_rows(X)
+        check_place(self.checkpoint)
+        rows = open_rows(X, self._feature_name)
         if not rows.columns.size:
             raise ValueError("every column of X is constant: there is nothing to rank")
         self.n_components_ = self._width(rows)
         checkpoint = Checkpoint(self.checkpoint, self._fingerprint(rows))
-        seed, saved = checkpoint.resume(int(rng.randint(np.iinfo(np.int32).max)))
+        seed, saved = checkpoint.resume(
+            int(rng.randint(np.iinfo(np.int32).max)), is_free=not isinstance(self.random_state, Integral)
+        )
         feed = Feed(rows, device, None if self.batch_size == "auto" else int(self.batch_size), seed)
         generator = torch.Generator().manual_seed(seed)
         train = self._rank_as_thesis if self.mode == "thesis" else self._rank_by_elimination
@@ -111,7 +114,13 @@ class AgnosRanker(Ranker):
         found = eliminate_features(feed, plan, *run)
         order = feed.rows.columns[found.left[::-1]]
         scores = np.full(feed.rows.table.shape[1], np.nan)
-        scores[order] = found.scores[::-1]
+        scores[order] = np.nan_to_num(found.scores[::-1])
+        if np.isfinite(found.losses).all() and not scores[order[0]] > 0:
+            warnings.warn(
+                f"alpha={self._setting(0):g} leaves no feature of any importance: lower it",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return self._finish(Ranking(order, scores), found.losses, found.n_in_use)
 
     def _rank_as_thesis(self, feed: Any, run: tuple[Any, ...]) -> Ranking:
@@ -192,16 +201,20 @@ class AgnosRanker(Ranker):
         if X.ndim != 2:
             raise ValueError(f"X must be a table of rows and columns, but it has {X.ndim} dimension(s)")
         if hasattr(X, "to_dask_array"):
-            self.feature_names_in_ = np.asarray([str(name) for name in X.columns], dtype=object)
-            X = X.to_dask_array(lengths=True)
+            self.feature_names_in_ = _names(X)
+            if guilty := [f"'{name}'" for name, kind in X.dtypes.items() if kind.kind not in "biuf"]:
+                raise ValueError(f"columns {', '.join(guilty[:5])} of X are not numeric: encode or drop them first")
+            X = (X.astype(float) if len(set(X.dtypes)) > 1 else X).to_dask_array(lengths=True)
         elif any(np.isnan(X.shape)):
             X = X.compute_chunk_sizes()
         if X.dtype.kind not in "biuf":
             raise ValueError(f"X holds {X.dtype}, not numbers: encode or drop such columns first")
+        if X.dtype.itemsize > 8 or not X.dtype.isnative:  # what torch does not know
+            X = X.astype(float)
         if X.shape[0] < 2 or X.shape[1] < 1:
             raise ValueError(f"X has {X.shape[0]} rows and {X.shape[1]} columns: at least 2 and 1 are needed")
         self.n_features_in_ = X.shape[1]
-        return X.rechunk({1: -1})
+        return merge_chunks(X, rows_per_batch(X.shape[1]) if self.batch_size == "auto" else int(self.batch_size))
 
     def transform(self, X: Any) -> Any:
         """Keep the selected columns of ``X``; a dask collection stays one.
@@ -221,4 +234,15 @@ class AgnosRanker(Ranker):
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {mask.size} features"
             )
-        return X[X.columns[mask].tolist()] if hasattr(X, "to_dask_array") else X[:, np.flatnonzero(mask)]
+        if not hasattr(X, "to_dask_array"):
+            return X[:, np.flatnonzero(mask)]
+        if not np.array_equal(_names(X), getattr(self, "feature_names_in_", _names(X))):
+            raise ValueError(
+                f"the columns of X are not those, or not in the order, that {type(self).__name__} has seen"
+            )
+        return X[X.columns[mask].tolist()]
+
+
+def _names(X: Any) -> np.ndarray:
+    """Names of the columns of a data frame."""
+    return np.asarray([str(name) for name in X.columns], dtype=object)

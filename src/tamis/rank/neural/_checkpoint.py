@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,19 @@ from typing import Any
 import torch
 
 _SECONDS = 10.0  # between two writes
+
+
+def check_place(path: str | os.PathLike | None) -> None:
+    """Refuse a path where no file can be written, before hours of training."""
+    if path is None:
+        return
+    folder = Path(path).parent
+    if Path(path).is_dir():
+        raise ValueError(f"checkpoint='{path}' is a folder: give the path of a file in it")
+    if not folder.is_dir():
+        raise ValueError(f"checkpoint='{path}' cannot be written: there is no folder '{folder}', create it first")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"checkpoint='{path}' cannot be written: no permission for the folder '{folder}'")
 
 
 class Checkpoint:
@@ -27,8 +41,11 @@ class Checkpoint:
         self.fingerprint = fingerprint
         self._written = time.monotonic()
 
-    def resume(self, seed: int) -> tuple[int, dict[str, Any] | None]:
-        """Seed and state that an interrupted run left; the seed given and None if there is no such run."""
+    def resume(self, seed: int, *, is_free: bool) -> tuple[int, dict[str, Any] | None]:
+        """Seed and state that an interrupted run left; the seed given and None if there is no such run.
+
+        Where the seed is not free, a run with another one is another run.
+        """
         self._seed = seed
         if self.path is None or not self.path.exists():
             return seed, None
@@ -37,8 +54,10 @@ class Checkpoint:
             fingerprint, self._seed = saved["fingerprint"], saved["seed"]
         except Exception as error:  # torch raises whatever its unpickler meets
             raise ValueError(f"checkpoint='{self.path}' is no state of a training run: remove it first") from error
-        if fingerprint != self.fingerprint:
-            other = sorted(key for key in self.fingerprint if fingerprint.get(key) != self.fingerprint[key])
+        other = sorted(key for key in self.fingerprint if fingerprint.get(key) != self.fingerprint[key])
+        if not is_free and self._seed != seed:
+            other.append("random_state")
+        if other:
             raise ValueError(
                 f"checkpoint='{self.path}' belongs to another run ({', '.join(other)} differ): remove it, or give "
                 "another path"
@@ -53,7 +72,7 @@ class Checkpoint:
         """Write to a temporary file beside it, then rename: there is never half a file."""
         if self.path is None:
             return
-        partial = self.path.with_name(f"{self.path.name}.{os.getpid()}.partial")
+        partial = self.path.with_name(f"{self.path.name}.{os.getpid()}-{threading.get_ident()}.partial")
         try:
             torch.save({"fingerprint": self.fingerprint, "seed": self._seed, "state": state}, partial)
             os.replace(partial, self.path)

@@ -8,10 +8,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tamis.rank.neural._rows import Rows, batch_at, contiguous_batches, is_dask, read_rows, spread_batches
+from tamis.rank.neural._rows import (
+    Rows,
+    batch_at,
+    contiguous_batches,
+    is_dask,
+    read_rows,
+    rows_per_batch,
+    spread_batches,
+)
 
 _AT_ONCE = 2**25  # numbers that are held on the CPU at once
-_BATCH = 2**23  # numbers in a batch of a table that is not
 _SHARE = 0.25  # of the free memory of a GPU that a table may take
 
 
@@ -23,7 +30,7 @@ class Feed:
         n_samples, n_columns = rows.shape
         if batch_size is None and not is_dask(rows.table) and n_samples * n_columns <= numbers_at_once(device):
             batch_size = n_samples
-        self.size = min(n_samples, batch_size or max(256, _BATCH // n_columns))
+        self.size = min(n_samples, batch_size or rows_per_batch(n_columns))
         self.spread = spread_batches(rows.table, self.size)
         self.columns = np.arange(n_columns)
         self.whole = torch.cat(list(self._read_in_order())) if self.size == n_samples else None

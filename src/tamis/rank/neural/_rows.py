@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from tamis.kernels.blocks import blocks, map_in_threads
+from tamis.kernels.scaling import scale_columns
 
 _CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of the column
 _AT_ONCE = 2**22  # numbers held at a time while columns are measured
+_BATCH = 2**23  # numbers in a batch of a table that is not held at once
+_FEWEST = 256  # rows in it
+_WIDE = np.finfo(float).max / 8  # differences of larger numbers may not be finite
 _HEAD = 256  # rows by which columns are told apart before all are compared
 
 
@@ -75,11 +81,35 @@ def contiguous_batches(table: Any, size: int) -> list[slice]:
     ]
 
 
+def rows_per_batch(n_columns: int) -> int:
+    """Rows in a batch of a table that is not held at once."""
+    return max(_FEWEST, _BATCH // n_columns)
+
+
+def merge_chunks(table: Any, n_rows: int) -> Any:
+    """The dask array in chunks over all columns, of at least so many rows where there are as many."""
+    sizes = [0]
+    for size in table.chunks[0]:
+        if sizes[-1] >= n_rows:
+            sizes.append(0)
+        sizes[-1] += size
+    if len(sizes) > 1 and sizes[-1] < n_rows:
+        sizes[-2:] = [sizes[-2] + sizes[-1]]
+    return table.rechunk({0: tuple(sizes), 1: -1})
+
+
 def spread_batches(table: Any, size: int) -> list[slice]:
-    """Batches of about ``size`` rows from all over the table, which may be sorted; but within chunks of dask arrays."""
+    """Batches of about ``size`` rows, never a single one, from all over the table, which may be sorted.
+
+    Those of a dask array are equal parts of its chunks.
+    """
     if is_dask(table):
-        return contiguous_batches(table, size)
-    step = -(-table.shape[0] // size)
+        edges = [0]
+        for n_rows in table.chunks[0]:
+            n_parts = max(1, min(-(-n_rows // size), n_rows // 2))
+            edges += [edges[-1] + n_rows * part // n_parts for part in range(1, n_parts + 1)]
+        return [slice(start, end) for start, end in pairwise(edges)]
+    step = max(1, min(-(-table.shape[0] // size), table.shape[0] // 2))
     return [slice(start, None, step) for start in range(step)]
 
 
@@ -89,11 +119,14 @@ def batch_at(batches: list[slice], step: int, seed: int) -> slice:
     return batches[np.random.RandomState([seed, epoch]).permutation(len(batches))[place]]
 
 
-def open_rows(table: Any) -> Rows:
+def open_rows(table: Any, name: Callable[[int], str] = "x{}".format) -> Rows:
     """Measure the columns in two passes, leave out constant ones and copies, and settle their order."""
     table = table.tocsr() if sparse.issparse(table) else table
     parts = contiguous_batches(table, max(1, _AT_ONCE // table.shape[1]))
-    lowest, highest, mean = _extent(table, parts)
+    lowest, highest, mean = _extent(table, parts, name)
+    if (wide := np.maximum(np.abs(lowest), np.abs(highest)) > _WIDE).any():
+        unit = np.where(wide, 16.0, 1.0)
+        return open_rows(table / unit if is_dask(table) else scale_columns(table, unit))
     reach = np.maximum(highest - mean, mean - lowest)  # squares of what is divided by it neither over- nor underflow
     varies = highest > lowest
     sums = map_in_threads(partial(_squares, table, mean, np.where(varies, reach, 1.0)), parts)
@@ -110,12 +143,12 @@ def _squares(table: Any, mean: np.ndarray, reach: np.ndarray, part: slice) -> np
     return np.einsum("ij,ij->j", block, block)
 
 
-def _extent(table: Any, parts: list[slice]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _extent(table: Any, parts: list[slice], name: Callable[[int], str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Smallest and largest value and mean of every column; only dask arrays can still hold what is not finite."""
     lows, highs, means = zip(*map_in_threads(partial(_extent_of, table), parts), strict=True)
     lowest, highest = np.min(lows, axis=0), np.max(highs, axis=0)
-    if guilty := np.flatnonzero(~np.isfinite(lowest + highest)).tolist():
-        named = ", ".join(f"'x{j}'" for j in guilty[:5])
+    if guilty := np.flatnonzero(~(np.isfinite(lowest) & np.isfinite(highest))).tolist():
+        named = ", ".join(f"'{name(j)}'" for j in guilty[:5])
         raise ValueError(f"Input X contains NaN or infinity in columns {named}: impute or drop them first")
     return lowest, highest, np.clip(np.sum(means, axis=0), lowest, highest)
 

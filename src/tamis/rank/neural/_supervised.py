@@ -140,6 +140,8 @@ class NetworkRanker(Ranker):
             raise ValueError(f"hidden_units={self.hidden_units!r}: give the number of units of every layer, 1 or more")
         device = choose_device(torch, self.device)
         inputs = distinct_inputs(to_numpy(X), standardize=self.standardize)
+        if not inputs.first.size:
+            raise ValueError("every column of X is constant, up to rounding: there is nothing to rank")
         values, is_class = encode_goal(np.asarray(y), self.task)
         goal = Goal(torch.from_numpy(values).to(device), is_class)
         return Task(inputs, torch.from_numpy(inputs.table).to(device), goal, seeded_generator(torch, rng))

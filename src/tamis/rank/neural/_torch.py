@@ -22,7 +22,7 @@ def choose_device(torch: Any, device: str) -> Any:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-        torch.empty(0, device=chosen)
+        torch.zeros((), device=chosen).item()
     except (RuntimeError, AssertionError) as error:
         raise ValueError(f"device='{device}' cannot be used here: choose 'auto' or 'cpu'") from error
     return chosen

@@ -134,7 +134,7 @@ class NeighborFaithful(SequentialRanker):
     def _search(self, X: np.ndarray, rng: np.random.RandomState) -> FaithfulSet:
         if len(X) > self.max_samples:
             X = X[np.sort(rng.choice(len(X), self.max_samples, replace=False))]
-        return FaithfulSet(X, min(self.n_neighbors, len(X) - 1), rng)
+        return FaithfulSet(shift_columns(X, wild_exponents(X)), min(self.n_neighbors, len(X) - 1), rng)
 
     def _steps(
         self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState, limit: int | None
