@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from tamis import AgnosG
 
@@ -16,6 +17,7 @@ def test_a_feature_that_only_one_lesser_unit_reads_does_not_win():
 
 def test_a_strong_penalty_changes_nothing_about_who_may_be_ranked():
     X = np.random.RandomState(0).standard_normal((50, 12))
-    found = AgnosG(stop=None, alpha=50.0, random_state=0).fit(X)
+    with pytest.warns(ConvergenceWarning, match="alpha=50 leaves no feature of any importance"):
+        found = AgnosG(stop=None, alpha=50.0, random_state=0).fit(X)
     assert sorted(found.order_) == list(range(12))
     assert found.certificate_["converged"]

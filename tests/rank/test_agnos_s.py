@@ -110,7 +110,7 @@ def test_deeper_encoders_rank_too():
 
 def test_training_that_diverges_says_so():
     with pytest.warns(ConvergenceWarning, match="learning_rate"):
-        AgnosS(stop=1, mode="thesis", max_iter=20, learning_rate=1e37, random_state=0).fit(make_groups(n_samples=20))
+        AgnosS(stop=1, mode="thesis", max_iter=20, learning_rate=3e37, random_state=0).fit(make_groups(n_samples=20))
 
 
 @pytest.mark.parametrize("mode", ["elimination", "thesis"])
@@ -256,3 +256,133 @@ def test_the_state_of_another_run_is_refused(tmp_path, monkeypatch):
         AgnosS(checkpoint=path, max_iter=20, stop=2).fit(make_groups(seed=1))
     with pytest.raises(ValueError, match=r"\(max_iter differ\)"):
         AgnosS(checkpoint=path, max_iter=30, stop=2).fit(make_groups())
+
+
+WITHIN_MEMORY = """
+import resource, sys, numpy as np, torch
+from tamis import AgnosS
+torch.set_num_threads(1)
+AgnosS(stop=1, max_iter=5).fit(np.random.RandomState(0).standard_normal((30, 4)))  # all that is loaded and reserved
+status = dict(line.split(":") for line in open("/proc/self/status"))
+held = 1024 * int(status["VmData"].split()[0])
+resource.setrlimit(resource.RLIMIT_DATA, (held + {spare}, held + {spare}))
+X = np.load({table!r}, mmap_mode="r")
+print(np.unique(AgnosS(stop=5, max_iter=60, random_state=0).fit(X).get_support(indices=True) // 100).size)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited through Linux")
+def test_a_memory_map_is_ranked_in_less_memory_than_it_takes(tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "table.npy"
+    table = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(100_000, 500))
+    for start in range(0, len(table), 10_000):
+        hidden = rng.standard_normal((10_000, 5), dtype=np.float32)
+        noise = rng.standard_normal((10_000, 500), dtype=np.float32)
+        table[start : start + 10_000] = np.repeat(hidden, 100, axis=1) + 0.5 * noise
+    table.flush()
+    script = WITHIN_MEMORY.format(table=str(path), spare=table.nbytes * 9 // 10)
+    # what is freed goes back to the system at once, so that what is held is what is counted
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "1000000"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip() == "5"
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csc_array, "dask"])
+def test_numbers_as_large_as_there_are_do_no_harm(kind):
+    X = make_groups(40, 3, 3)
+    wide = X / np.abs(X).max() * 1.7e308
+    wide[:, 0] = np.abs(wide[:, 0])
+    wide[:, 1] = -1.7e308
+    wide[0, 1] = 1.7e308
+    if kind == "dask":
+        kind = pytest.importorskip("dask.array", reason="the extra scale brings dask").from_array
+    found, plain = (AgnosS(stop=None, max_iter=30, random_state=0).fit(t) for t in (kind(wide), wide / 2.0**900))
+    np.testing.assert_array_equal(found.order_, plain.order_)
+    assert found.order_.size == 9
+
+
+@pytest.mark.parametrize("method", VARIANTS)
+@pytest.mark.parametrize("chunk", [1, 65])
+def test_chunks_of_any_size_are_read_in_batches_worth_learning_from(method, chunk):
+    dask = pytest.importorskip("dask.array", reason="the extra scale brings dask")
+    X = make_groups(300, 4, 6)
+    found = method(stop=4, batch_size=64, random_state=0).fit(dask.from_array(X, chunks=(chunk, 24)))
+    assert np.unique(found.get_support(indices=True) // 6).size == 4
+    assert found.history_["loss"].max() < 1.0  # a batch of one row would tell nothing
+
+
+def test_no_batch_is_a_single_row():
+    X = np.random.RandomState(0).standard_normal((3, 1))
+    assert AgnosS(stop=1, batch_size=2, max_iter=20, random_state=0).fit(X).order_.tolist() == [0]
+
+
+@pytest.mark.parametrize("kind", [">f8", ">f4", "longdouble", "float16", "uint16"])
+def test_dask_arrays_of_any_number_type_are_ranked(kind):
+    dask = pytest.importorskip("dask.array", reason="the extra scale brings dask")
+    X = np.abs(10 * make_groups(60, 3, 3)).astype(kind)
+    found = AgnosS(stop=None, max_iter=20, random_state=0).fit(dask.from_array(X, chunks=(25, 9)))
+    np.testing.assert_array_equal(found.order_, AgnosS(stop=None, max_iter=20, random_state=0).fit(X).order_)
+
+
+def test_dask_data_frames_of_mixed_types_are_ranked_and_bad_columns_named():
+    frames = pytest.importorskip("dask.dataframe", reason="the extra scale brings dask")
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(make_groups(90, 3, 2), columns=list("abcdef"))
+    table["yes"], table["count"] = table["a"] > 0, np.arange(90)
+    method = AgnosS(stop=3, max_iter=20, random_state=0)
+    found = method.fit(frames.from_pandas(table, npartitions=3))
+    np.testing.assert_array_equal(found.order_, AgnosS(stop=3, max_iter=20, random_state=0).fit(table).order_)
+    with pytest.raises(ValueError, match="the columns of X are not those"):
+        found.transform(frames.from_pandas(table.rename(columns={"a": "z"}), npartitions=3))
+    with pytest.raises(ValueError, match="columns 'word' of X are not numeric"):
+        method.fit(frames.from_pandas(table.assign(word="w"), npartitions=3))
+    with pytest.raises(ValueError, match="NaN or infinity in columns 'c'"):
+        method.fit(frames.from_pandas(table.assign(c=np.nan), npartitions=3))
+
+
+def test_a_checkpoint_that_cannot_be_written_is_refused_before_training(tmp_path):
+    with pytest.raises(ValueError, match=r"checkpoint=.* there is no folder .*nowhere"):
+        AgnosS(checkpoint=tmp_path / "nowhere" / "state.pt").fit(make_groups())
+    with pytest.raises(ValueError, match=r"checkpoint=.* is a folder"):
+        AgnosS(checkpoint=tmp_path).fit(make_groups())
+
+
+def test_a_run_with_another_seed_is_another_run(tmp_path, monkeypatch):
+    from tamis.rank.neural import _checkpoint
+
+    monkeypatch.setattr(_checkpoint, "_SECONDS", 0.0)
+    monkeypatch.setattr(_checkpoint.Checkpoint, "discard", lambda self: None)
+    method = AgnosS(checkpoint=tmp_path / "state.pt", max_iter=20, stop=2, random_state=0).fit(make_groups())
+    with pytest.raises(ValueError, match=r"\(random_state differ\)"):
+        method.set_params(random_state=1).fit(make_groups())
+    method.set_params(random_state=None).fit(make_groups())
+
+
+def test_a_learning_rate_or_penalty_beyond_reason_is_told_and_leaves_no_nan():
+    for parameters, words in (({"learning_rate": 1e30}, "lower learning_rate"), ({"alpha": 1e6}, "alpha=1e\\+06")):
+        with pytest.warns(ConvergenceWarning, match=words):
+            found = AgnosS(stop=2, random_state=0, **parameters).fit(make_groups())
+        assert np.isfinite(found.scores_).all()
+
+
+@pytest.mark.parametrize("mode", ["elimination", "thesis"])
+def test_what_torch_is_set_to_does_not_matter(mode):
+    import torch
+
+    X = make_groups(40)
+    method = AgnosS(stop=None, mode=mode, max_iter=20, random_state=0)
+    expected = method.fit(X).order_
+    for context in (torch.no_grad(), torch.inference_mode(), torch.device("meta")):
+        with context:
+            np.testing.assert_array_equal(method.fit(X).order_, expected)
+    try:
+        torch.set_default_dtype(torch.float64)
+        np.testing.assert_array_equal(method.fit(X).order_, expected)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_a_device_that_holds_no_numbers_is_refused():
+    with pytest.raises(ValueError, match="device='meta' cannot be used"):
+        AgnosS(device="meta").fit(make_groups())

@@ -190,3 +190,17 @@ def test_starts_and_passes_are_reported_and_a_callback_may_end_them():
     np.testing.assert_array_equal(found.order_, NeighborFaithful(stop=5).fit(X).order_)
     ended, _ = observed(NeighborFaithful(stop=5), (X,), start_step=2)
     assert len(ended.certificate_["fit_of_starts"]) == 2
+
+
+@pytest.mark.parametrize("stop", ["auto", 3, None])
+@pytest.mark.parametrize("size", [1e-310, 1.7e308])
+def test_numbers_as_large_or_as_small_as_there_are_do_no_harm(size, stop):
+    X = table((40, 8))
+    X = np.abs(X) / np.abs(X).max(axis=0)
+    plain = NeighborFaithful(stop=stop).fit(X)
+    np.testing.assert_array_equal(NeighborFaithful(stop=stop).fit(X * size).support_, plain.support_)
+
+
+def test_columns_that_only_rounding_makes_vary_are_refused():
+    with pytest.raises(ValueError, match="no column of X varies"):
+        NeighborFaithful(stop=2).fit(1e15 + np.random.RandomState(0).standard_normal((30, 4)))

@@ -379,3 +379,33 @@ def test_methods_are_imported_without_torch():
     code = f"import sys, {', '.join(modules)}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@every
+def test_columns_that_only_rounding_makes_vary_are_refused(ranker):
+    X = 1e15 + np.random.RandomState(0).standard_normal((30, 3))
+    with pytest.raises(ValueError, match="every column of X is constant"):
+        clone(ranker).fit(X, np.arange(30) % 2)
+
+
+@pytest.mark.parametrize("exponent", [-700, 700, 1020])
+def test_a_table_of_any_size_is_read_without_scaling_its_columns(exponent):
+    X = np.random.RandomState(0).standard_normal((20, 3)) * [1.0, 2.0, 3.0]
+    table = distinct_inputs(np.ldexp(X, exponent), standardize=False).table
+    spread = np.sort(table.std(axis=0))
+    np.testing.assert_allclose(spread / spread[0], np.sort(X.std(axis=0)) / X.std(axis=0).min())
+
+
+def test_proximal_training_ends_where_the_objective_is_no_number():
+    network, X, goal = problem((4, 3, 1))
+    Z = torch.from_numpy(np.where(np.arange(4) == 1, np.nan, X))
+    training = train_proximal(
+        network,
+        lambda: network.loss_and_gradient(Z, goal),
+        lambda theta: theta.abs().sum(),
+        lambda theta, length: theta,
+        max_iter=50,
+        tol=1e-4,
+    )
+    assert not training.converged
+    assert torch.isfinite(network.theta).all()

@@ -275,3 +275,22 @@ def test_torch_is_not_needed():
     code = "import sys; import tamis.rank.neural as n; n.select_hidden_units; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("size", "target_size"), [(1e200, 1.0), (1e-200, 1.0), (1e300, 1.0), (1.0, 1e200), (1.0, 1e-200)]
+)
+def test_numbers_of_any_size_need_as_many_units(size, target_size):
+    X, y = make_sigmoid_network(200, n_inputs=2, n_irrelevant=0, n_hidden=1, noise=0.1, random_state=0)
+    plain = select_hidden_units(X, y, n_hidden=2, random_state=0)
+    found = select_hidden_units(X * size, y * target_size, n_hidden=2, random_state=0)
+    assert found.n_hidden == plain.n_hidden
+    np.testing.assert_allclose(found.predict(X * size) / target_size, plain.predict(X), rtol=1e-6, atol=1e-6)
+
+
+def test_weights_beyond_all_numbers_and_a_missing_target_are_refused():
+    X, y = make_sigmoid_network(60, n_inputs=2, n_irrelevant=0, n_hidden=1, noise=0.1, random_state=0)
+    with pytest.raises(ValueError, match="in the units of X and y"):
+        select_hidden_units(X * 1e-310, y, n_hidden=1, random_state=0)
+    with pytest.raises(ValueError, match="y is None"):
+        select_hidden_units(X, None)

@@ -118,3 +118,25 @@ def test_a_model_may_be_cloned_and_set(table):
     np.testing.assert_allclose(
         ranker.set_params(model=linear, standardize=False, stop=None).fit(X, y).scores_, WEIGHTS**2
     )
+
+
+def test_derivatives_are_recorded_even_where_the_caller_has_turned_that_off(table):
+    X, y = table
+    for ranker in (SensitivityRanking(linear, stop=None), SensitivityRanking(stop=None, random_state=0)):
+        expected = ranker.fit(X, y).scores_
+        for context in (torch.no_grad(), torch.inference_mode()):
+            with context:
+                np.testing.assert_allclose(ranker.fit(X, y).scores_, expected)
+
+
+def test_an_output_that_ignores_the_inputs_adds_nothing(table):
+    X, y = table
+    bias = torch.ones(1, requires_grad=True)
+    found = SensitivityRanking(lambda x: bias.expand(len(x)), stop=None).fit(X, y)
+    np.testing.assert_array_equal(found.scores_, np.zeros(4))
+
+
+def test_derivatives_that_are_not_finite_are_refused(table):
+    X, y = table
+    with pytest.raises(ValueError, match="derivatives that are not finite"):
+        SensitivityRanking(lambda x: (x - x).sqrt()).fit(X, y)

@@ -16,7 +16,7 @@ def _run(args: argparse.Namespace, env: Environment) -> None:
     from tamis.cli._methods import all_methods, all_rules, kebab, summary
     from tamis.cli._render import json_object, text_table
 
-    methods = {kebab(cls.__name__): cls for cls in all_methods()}
+    methods = dict(sorted((kebab(cls.__name__), cls) for cls in all_methods()))
     rules = all_rules()
     if args.json:
         env.emit(

@@ -18,7 +18,7 @@ from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, track
 from tamis.kernels.neighbors import nearest_neighbors
 from tamis.kernels.two_nn import fit_two_nn
 from tamis.rank.neural._rows import Rows, is_dask, merge_chunks, open_rows, read_rows, rows_per_batch
-from tamis.rank.neural._torch import choose_device, load_torch
+from tamis.rank.neural._torch import choose_device, load_torch, recorded
 
 _SEEN = 2000  # rows that the dimension, and the stopping rule of a dask array, are found on
 _NARROWEST = 20  # units of a bottleneck that may be wider than the dimension
@@ -92,10 +92,11 @@ class AgnosRanker(Ranker):
         seed, saved = checkpoint.resume(
             int(rng.randint(np.iinfo(np.int32).max)), is_free=not isinstance(self.random_state, Integral)
         )
-        feed = Feed(rows, device, None if self.batch_size == "auto" else int(self.batch_size), seed)
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator("cpu").manual_seed(seed)
         train = self._rank_as_thesis if self.mode == "thesis" else self._rank_by_elimination
-        ranking = train(feed, (generator, checkpoint, saved, partial(self._watch, total=self._setting(2))))
+        with recorded(torch):
+            feed = Feed(rows, device, None if self.batch_size == "auto" else int(self.batch_size), seed)
+            ranking = train(feed, (generator, checkpoint, saved, partial(self._watch, total=self._setting(2))))
         checkpoint.discard()
         return ranking
 
@@ -134,10 +135,11 @@ class AgnosRanker(Ranker):
 
     def _finish(self, ranking: Ranking, losses: list[float], n_in_use: list[int]) -> Ranking:
         self.history_ = {"loss": np.array(losses), "n_features": np.array(n_in_use)}
-        converged = bool(np.isfinite(losses).all())
+        rise = losses[-1] - losses[0]  # of what a decoder in closed form loses, at most one
+        converged = bool(np.isfinite(losses).all() and rise <= max(1.0, losses[0]))
         if not converged:
             warnings.warn(
-                f"{type(self).__name__} diverged after {np.isfinite(losses).sum()} steps: lower learning_rate",
+                f"{type(self).__name__} diverged, with a loss of {losses[-1]:g} after {losses[0]:g}: lower learning_rate",
                 ConvergenceWarning,
                 stacklevel=2,
             )

@@ -27,7 +27,7 @@ def leading_components(
     -----
     Subspace iteration (Halko, Martinsson and Tropp 2011): four passes, O(n_rows n_columns n_components).
     """
-    start = torch.randn(n_columns, n_components, generator=generator)
+    start = torch.randn(n_columns, n_components, generator=generator, dtype=torch.float32, device="cpu")
     basis: Tensor | None = None
     for _ in range(_N_POWERS + 1):
         turned: Tensor | None = None

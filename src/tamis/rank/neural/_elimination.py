@@ -88,7 +88,7 @@ class Trainer:
         self.n_inputs = n_inputs
         self.found = Elimination()
         sums = scores[:, :width].std(unbiased=False) + torch.finfo(scores.dtype).tiny
-        start = torch.zeros(n_inputs, width).to(loadings)
+        start = loadings.new_zeros(n_inputs, width)
         start[:, : loadings.shape[1]] = loadings[:, :width] * (_SUMS / sums)
         self.encoder = Encoder(start, plan.score == "slack", deeper, generator)
         self.optimizer = _optimizer(self.encoder)

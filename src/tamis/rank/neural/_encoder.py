@@ -34,7 +34,7 @@ class Encoder(nn.Module):
     def __init__(self, weights: Tensor, has_slack: bool, sizes: Sequence[int], generator: torch.Generator) -> None:
         super().__init__()
         self.weights = nn.Parameter(weights.clone())
-        self.slack = nn.Parameter(torch.ones(len(weights)).to(weights)) if has_slack else None
+        self.slack = nn.Parameter(weights.new_ones(len(weights))) if has_slack else None
         ends = [weights.shape[1], *sizes]
         self.deeper = nn.ParameterList(
             glorot(ends[i], ends[i + 1], generator).to(weights) for i in range(len(ends) - 1)
@@ -57,7 +57,7 @@ class Encoder(nn.Module):
 
     def unit_slopes(self) -> Tensor:
         """What the slopes would be if tanh were the identity: the products of the weights."""
-        slopes = torch.ones(1, self.weights.shape[1]).to(self.weights)
+        slopes = self.weights.new_ones(1, self.weights.shape[1])
         for layer, W in enumerate(self.deeper):
             slopes = (W.T * slopes[:, None, :]) if layer == 0 else W.T @ slopes
         return slopes.detach()
@@ -68,11 +68,11 @@ class AutoEncoder(nn.Module):
 
     def __init__(self, n_inputs: int, n_hidden: int, has_slack: bool, generator: torch.Generator) -> None:
         super().__init__()
-        self.slack = nn.Parameter(torch.ones(n_inputs)) if has_slack else None
         self.weights = nn.Parameter(glorot(n_inputs, n_hidden, generator))
-        self.bias = nn.Parameter(torch.zeros(n_hidden))
+        self.slack = nn.Parameter(self.weights.new_ones(n_inputs)) if has_slack else None
+        self.bias = nn.Parameter(self.weights.new_zeros(n_hidden))
         self.decoder = nn.Parameter(glorot(n_hidden, n_inputs, generator))
-        self.decoder_bias = nn.Parameter(torch.zeros(n_inputs))
+        self.decoder_bias = nn.Parameter(self.weights.new_zeros(n_inputs))
 
     def encode(self, Z: Tensor) -> Tensor:
         """Units at every sample."""
@@ -85,6 +85,7 @@ class AutoEncoder(nn.Module):
 
 
 def glorot(n_in: int, n_out: int, generator: torch.Generator) -> Tensor:
-    """Uniform weights of the width of Glorot and Bengio (2010)."""
+    """Uniform weights of the width of Glorot and Bengio (2010); torch's default type and device do not matter."""
     width = (6.0 / (n_in + n_out)) ** 0.5
-    return (2.0 * torch.rand(n_in, n_out, generator=generator) - 1.0) * width
+    drawn = torch.rand(n_in, n_out, generator=generator, dtype=torch.float32, device="cpu")
+    return (2.0 * drawn - 1.0) * width

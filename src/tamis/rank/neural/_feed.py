@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tamis.kernels.blocks import blocks
 from tamis.rank.neural._rows import (
     Rows,
     batch_at,
@@ -19,6 +20,7 @@ from tamis.rank.neural._rows import (
 )
 
 _AT_ONCE = 2**25  # numbers that are held on the CPU at once
+_PIECE = 2**21  # numbers that are standardized at once
 _SHARE = 0.25  # of the free memory of a GPU that a table may take
 
 
@@ -53,7 +55,7 @@ class Feed:
             self.whole = self.whole[:, places]
 
     def _read_in_order(self) -> Iterator[Tensor]:
-        step = max(1, min(self.size, _AT_ONCE // max(1, self.columns.size)))
+        step = min(self.size, rows_per_batch(self.columns.size))
         return (self._tensor(part) for part in contiguous_batches(self.rows.table, step))
 
     def _tensor(self, rows: slice) -> Tensor:
@@ -62,12 +64,15 @@ class Feed:
         values = read_rows(self.rows.table, rows)
         if places.size < values.shape[1] // 2:
             values, places = values[:, places], np.arange(places.size)
-        values = np.require(values, requirements=["C", "W"])  # torch does not wrap what may not be written
-        table = torch.from_numpy(values).to(self.device)[:, torch.from_numpy(places)]
-        mean, spread = (
-            torch.from_numpy(each[self.columns]).to(self.device) for each in (self.rows.mean, self.rows.spread)
+        picked, mean, spread = (
+            torch.from_numpy(each).to(self.device)
+            for each in (places, self.rows.mean[self.columns], self.rows.spread[self.columns])
         )
-        return ((table.double() - mean) / spread).float()
+        batch = torch.empty(len(values), places.size, dtype=torch.float32, device=self.device)
+        for part in blocks(len(values), _PIECE // values.shape[1]):
+            piece = np.require(values[part], requirements=["C", "W"])  # torch does not wrap what may not be written
+            batch[part] = torch.from_numpy(piece).to(self.device)[:, picked].double().sub_(mean).div_(spread)
+        return batch
 
 
 def numbers_at_once(device: torch.device) -> int:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 _BLOCK = 2**21  # numbers held at once while inputs are left out one by one, or second derivatives are summed
 _MEMORY = 10  # objectives that a proximal step may compare itself with
-_SHRINK, _SUFFICIENT = 0.5, 1e-4  # of a proximal step that did not lower the objective enough
+_SHRINK, _SUFFICIENT, _SHORTEST = 0.5, 1e-4, 1e-100  # of a proximal step that did not lower the objective enough
 
 
 class Perceptron(torch.nn.Module):
@@ -59,11 +59,11 @@ class Perceptron(torch.nn.Module):
         The first weights of an input are random combinations of its own values: they do not depend on its place in the
         table, and copies get the same. They are scaled so that the first units receive unit variance.
         """
-        first = Z.T @ torch.randn(len(Z), sizes[1], generator=rng, dtype=Z.dtype).to(Z.device)
+        first = Z.T @ torch.randn(len(Z), sizes[1], generator=rng, dtype=Z.dtype, device="cpu").to(Z)
         first /= (Z @ first).square().mean().sqrt().clamp(min=torch.finfo(Z.dtype).tiny)
         parts = [first.reshape(-1), Z.new_zeros(sizes[1])]
         for m, q in pairwise(sizes[1:]):
-            weights = torch.randn(m * q, generator=rng, dtype=Z.dtype) / m**0.5
+            weights = torch.randn(m * q, generator=rng, dtype=Z.dtype, device="cpu") / m**0.5
             parts += [weights.to(Z.device), Z.new_zeros(q)]
         if one_to_one:
             parts.append(Z.new_ones(sizes[0]))
@@ -282,7 +282,7 @@ def train_proximal(
             moved = theta - before
             value, gradient = smooth()
             total, distance2 = (value + penalty(theta)).item(), torch.dot(moved, moved).item()
-            if total <= ceiling - _SUFFICIENT * distance2 / length or distance2 == 0.0:
+            if total <= ceiling - _SUFFICIENT * distance2 / length or distance2 == 0.0 or length < _SHORTEST:
                 break
             length *= _SHRINK
         reached.append(total)
@@ -293,7 +293,7 @@ def train_proximal(
         recent = reached[-_MEMORY - 1 :]
         settled = n_iter >= _MEMORY and max(recent) - min(recent) <= tol * max(1.0, abs(total))
         converged = settled or distance2 == 0.0
-        if converged or next(ticks, None) is None:
+        if converged or not np.isfinite(total) or next(ticks, None) is None:
             break
     theta.copy_(best)
     return Training(lowest, n_iter, converged)

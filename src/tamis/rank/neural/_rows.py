@@ -16,7 +16,7 @@ from tamis.kernels.scaling import scale_columns
 
 _CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of the column
 _AT_ONCE = 2**22  # numbers held at a time while columns are measured
-_BATCH = 2**23  # numbers in a batch of a table that is not held at once
+_BATCH = 2**22  # numbers in a batch of a table that is not held at once
 _FEWEST = 256  # rows in it
 _WIDE = np.finfo(float).max / 8  # differences of larger numbers may not be finite
 _HEAD = 256  # rows by which columns are told apart before all are compared

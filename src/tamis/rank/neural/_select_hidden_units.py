@@ -186,10 +186,9 @@ def select_hidden_units(
     [4, 3, 2]
     """
     table, target = _read(X, y)
-    mean, scale = table.mean(axis=0), _unit_scale(table)
-    y_mean, y_scale = float(target.mean()), float(_unit_scale(target))
+    Z, mean, scale = _standardize(table)
+    t, y_mean, y_scale = _standardize(target)
     rng = check_random_state(random_state)
-    Z, t = (table - mean) / scale, (target - y_mean) / y_scale
 
     held_out = np.zeros(len(t), dtype=bool)
     if correction == "held-out":
@@ -211,9 +210,9 @@ def select_hidden_units(
         warnings.warn(message, ConvergenceWarning, stacklevel=2)
     return HiddenUnits(
         n_hidden=chosen.network.n_hidden,
-        network=chosen.network.rescaled(mean, scale, y_mean, y_scale),
-        error=chosen.error * y_scale,
-        path=tuple(replace(tried, error=tried.error * y_scale) for tried in path),
+        network=_in_units(chosen.network, mean, scale, float(y_mean), float(y_scale)),
+        error=chosen.error * float(y_scale),
+        path=tuple(replace(tried, error=tried.error * float(y_scale)) for tried in path),
         reason=_reason(chosen.network.n_hidden, path, risk),
         converged=chosen.converged,
     )
@@ -228,6 +227,8 @@ _Reader.__name__ = "select_hidden_units"  # what its messages say
 
 def _read(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     """Validated table and target, in double precision."""
+    if y is None:
+        raise ValueError("y is None: select_hidden_units needs a target")
     table, target = check_table(_Reader(), X, y, accept_sparse=False)
     try:
         return np.ascontiguousarray(table, dtype=float), np.asarray(target, dtype=float)
@@ -235,10 +236,24 @@ def _read(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError("y holds labels: the network is for a continuous target; give numbers") from error
 
 
-def _unit_scale(values: np.ndarray) -> np.ndarray:
-    """Standard deviation of the columns, one where a column is constant."""
-    spread = values.std(axis=0)
-    return np.where(spread > 1e-13 * np.abs(values).max(axis=0), spread, 1.0)
+def _standardize(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Columns at zero mean and unit variance, their means, and what they were divided by."""
+    _, exponent = np.frexp(np.abs(values).max(axis=0))
+    values = np.ldexp(values, -exponent)  # squares of very large or very small numbers would be lost
+    mean, spread = values.mean(axis=0), values.std(axis=0)
+    spread = np.where(spread > 1e-13 * np.abs(values).max(axis=0), spread, 1.0)
+    return (values - mean) / spread, np.ldexp(mean, exponent), np.ldexp(spread, exponent)
+
+
+def _in_units(
+    network: SigmoidNetwork, mean: np.ndarray, scale: np.ndarray, y_mean: float, y_scale: float
+) -> SigmoidNetwork:
+    """The network for raw data."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = network.rescaled(mean, scale, y_mean, y_scale)
+    if not all(np.isfinite(part).all() for part in vars(found).values()):
+        raise ValueError("the weights are beyond the range of numbers in the units of X and y: give these in others")
+    return found
 
 
 def _add_units(trainer: Trainer, judge: Judge, n_hidden: int, risk: float) -> tuple[Trained, list[HiddenUnitsRound]]:

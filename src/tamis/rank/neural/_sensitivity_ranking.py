@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 from tamis.base import Ranking
 from tamis.kernels.columns import as_columns
 from tamis.rank.neural._supervised import NetworkRanker
-from tamis.rank.neural._torch import choose_device, load_torch
+from tamis.rank.neural._torch import choose_device, load_torch, recorded
 
 _BLOCK = 2**21  # inputs of the model at a time
 
@@ -113,8 +113,11 @@ class SensitivityRanking(NetworkRanker):
 
     def _rank(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         torch = load_torch(type(self).__name__)
-        if self.model is not None:
-            return Ranking.from_scores(self._judge(torch, X))
+        with recorded(torch):
+            return self._rank_by_network(torch, X, y, rng) if self.model is None else self._rank_by_model(torch, X)
+
+    def _rank_by_network(self, torch: Any, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        """Sensitivities of a network that is trained first."""
         task = self._task(X, y, rng)
         network = self._start(task)
         training = self._train(network, task)
@@ -122,7 +125,7 @@ class SensitivityRanking(NetworkRanker):
         settled = Ranking.from_scores(task.inputs.share(found))
         return Ranking(settled.order, settled.scores, certificate=self._certify([training]))
 
-    def _judge(self, torch: Any, X: np.ndarray) -> np.ndarray:
+    def _rank_by_model(self, torch: Any, X: np.ndarray) -> Ranking:
         """Sensitivities of the given model."""
         if not callable(self.model):
             raise ValueError(
@@ -131,12 +134,13 @@ class SensitivityRanking(NetworkRanker):
             )
         points, model = torch.as_tensor(X), self.model
         if not isinstance(model, torch.nn.Module):
-            return self._in_units(X, sensitivity(torch, model, points.to(choose_device(torch, self.device)), self.norm))
+            found = sensitivity(torch, model, points.to(choose_device(torch, self.device)), self.norm)
+            return Ranking.from_scores(self._in_units(X, found))
         if (parameter := next(model.parameters(), None)) is not None:
             points = points.to(device=parameter.device, dtype=parameter.dtype)
         training = model.training
         try:
-            return self._in_units(X, sensitivity(torch, model.eval(), points, self.norm))
+            return Ranking.from_scores(self._in_units(X, sensitivity(torch, model.eval(), points, self.norm)))
         finally:
             model.train(training)
 
@@ -144,6 +148,8 @@ class SensitivityRanking(NetworkRanker):
         """Per standard deviation, if asked; NaN for constant columns."""
         norm2 = as_columns(X).norm2
         spread = np.sqrt(norm2 / len(X)) if self.standardize else np.ones(X.shape[1])
+        if not found.isfinite().all():
+            raise ValueError("model has derivatives that are not finite at some rows of X: there is nothing to rank by")
         scores = found.cpu().numpy().astype(float) * spread ** (2 if self.norm == "l2" else 1)
         return np.where(norm2 > 0, scores, np.nan)
 
@@ -154,13 +160,12 @@ def sensitivity(torch: Any, model: Callable[[Any], Any], points: Any, norm: str)
     height = max(1, _BLOCK // points.shape[1])
     for top in range(0, len(points), height):
         block = points[top : top + height].detach().clone().requires_grad_()
-        with torch.enable_grad():
-            outputs = model(block)
+        outputs = model(block)
         if not isinstance(outputs, torch.Tensor) or outputs.ndim == 0 or len(outputs) != len(block):
             raise ValueError("the model must give one row of outputs per row of inputs, as a tensor")
         if not outputs.requires_grad:
             raise ValueError("the model's outputs do not depend on its inputs in a way that torch can differentiate")
         for output in outputs.reshape(len(block), -1).T:
-            (slope,) = torch.autograd.grad(output.sum(), block, retain_graph=True)
+            (slope,) = torch.autograd.grad(output.sum(), block, retain_graph=True, materialize_grads=True)
             total += (slope.square() if norm == "l2" else slope.abs()).sum(dim=0)
     return total / len(points)

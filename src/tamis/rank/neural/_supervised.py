@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule, track
 from tamis.kernels.columns import to_numpy
-from tamis.kernels.scaling import shift_columns, wild_exponents
+from tamis.kernels.scaling import shift_columns, tame, wild_exponents
 from tamis.kernels.targets import encode_classes, encode_target, infer_task
 from tamis.rank.neural._torch import choose_device, load_torch, seeded_generator
 
@@ -58,8 +58,9 @@ class Inputs:
 
 def distinct_inputs(X: np.ndarray, *, standardize: bool) -> Inputs:
     """Center the columns, scale them if asked, and leave out constant columns and copies."""
+    table = shift_columns(X, wild_exponents(X)) if standardize else tame(np.asarray(X, dtype=float))
     # one column per row: sums along rows do not depend on how many columns there are, nor on their order
-    Z = np.array(shift_columns(X, wild_exponents(X)).T if standardize else X.T, dtype=float, order="C")
+    Z = np.array(table.T, dtype=float, order="C")
     size = np.sqrt(np.einsum("ij,ij->i", Z, Z))
     Z -= Z.mean(axis=1, keepdims=True)
     spread = np.sqrt(np.einsum("ij,ij->i", Z, Z))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from typing import Any
 
@@ -30,4 +31,12 @@ def choose_device(torch: Any, device: str) -> Any:
 
 def seeded_generator(torch: Any, rng: np.random.RandomState) -> Any:
     """torch's random numbers drawn from numpy's, always on the CPU: a seed means the same on every device."""
-    return torch.Generator().manual_seed(int(rng.randint(np.iinfo(np.int32).max)))
+    return torch.Generator("cpu").manual_seed(int(rng.randint(np.iinfo(np.int32).max)))
+
+
+def recorded(torch: Any) -> contextlib.AbstractContextManager:
+    """Where derivatives are recorded, whatever the caller has turned off."""
+    stack = contextlib.ExitStack()
+    stack.enter_context(torch.inference_mode(False))
+    stack.enter_context(torch.enable_grad())
+    return stack
