@@ -135,11 +135,12 @@ class AgnosRanker(Ranker):
 
     def _finish(self, ranking: Ranking, losses: list[float], n_in_use: list[int]) -> Ranking:
         self.history_ = {"loss": np.array(losses), "n_features": np.array(n_in_use)}
+        self.n_iter_ = len(losses)
         rise = losses[-1] - losses[0]  # of what a decoder in closed form loses, at most one
         converged = bool(np.isfinite(losses).all() and rise <= max(1.0, losses[0]))
         if not converged:
             warnings.warn(
-                f"{type(self).__name__} diverged, with a loss of {losses[-1]:g} after {losses[0]:g}: lower learning_rate",
+                f"{type(self).__name__} diverged from a loss of {losses[0]:g} to {losses[-1]:g}: lower learning_rate",
                 ConvergenceWarning,
                 stacklevel=2,
             )
