@@ -470,8 +470,13 @@ R = TypeVar("R", bound=Ranker)
 
 
 def fresh(ranker: R, **parameters: Any) -> R:
-    """An unfitted copy with other parameters and no callbacks: what folds, draws and sub-problems are given."""
+    """An unfitted copy with other parameters and no callbacks: what folds, draws and sub-problems are given.
+
+    It keeps no checkpoint either: a file can tell of one run only.
+    """
     copy = clone(ranker).set_params(**parameters)
+    if "checkpoint" in copy.get_params(deep=False):
+        copy.set_params(checkpoint=None)
     copy.set_callbacks()
     return copy
 

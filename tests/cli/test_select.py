@@ -36,6 +36,12 @@ def test_select_agrees_with_the_library(csv, table, tamis):
     assert report["threshold"] == 0.1
 
 
+def test_a_seed_does_not_silence_a_method_that_says_itself_why_it_stops(csv, tamis):
+    pytest.importorskip("torch", reason="the extra neural brings torch")
+    call = ("select", csv, "--target", "y", "--method", "deep-feature-selection", "--seed", 3, "--json")
+    assert "asked for" not in tamis(*call).json["reason"]
+
+
 def test_json_is_one_object_with_names_scores_and_reason(csv, tamis):
     outcome = tamis("--json", "select", csv, "--target", "y")
     assert outcome.err == ""

@@ -241,6 +241,14 @@ def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path, monkeypatch):
     assert not path.exists()
 
 
+def test_folds_keep_no_checkpoint(tmp_path):
+    from tamis.base import fresh
+
+    method = AgnosS(checkpoint=tmp_path / "state.pt")
+    assert fresh(method, stop=2).checkpoint is None
+    assert method.checkpoint is not None
+
+
 def test_the_state_of_another_run_is_refused(tmp_path, monkeypatch):
     from tamis.rank.neural import _checkpoint
 

@@ -98,10 +98,11 @@ def make_stop(
     rule, or "auto"
     """
     given = {option: setting for option, setting in options.items() if setting[1] is not None}
-    if stop == "auto" and not given and not params and seed is None and jobs is None:
-        return stop  # the method knows best
     name, parameters, spoken = _named_rule(method, stop)
     rule = all_rules()[name]
+    shared = _shared(rule, seed, jobs)
+    if stop == "auto" and not (given or params or shared):
+        return stop  # the method knows best
     for option, (parameter, _) in given.items():
         if parameter not in rule._get_param_names():
             takers = [other for other, cls in all_rules().items() if parameter in cls._get_param_names()]
@@ -109,7 +110,7 @@ def make_stop(
     return rule(
         **{
             **parameters,
-            **_shared(rule, seed, jobs),
+            **shared,
             **dict(given.values()),
             **parse_parameters("--stop-param", params, rule, name),
         }

@@ -53,6 +53,8 @@ class AgnosS(AgnosRanker):
         Units of the bottleneck.
     dimension_ : float
         2-NN dimension, where ``n_components`` was left to it.
+    n_iter_ : int
+        Steps of training.
     history_ : dict of ndarray
         ``loss`` and ``n_features`` in use at every step.
 

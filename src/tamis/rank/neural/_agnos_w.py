@@ -30,7 +30,7 @@ class AgnosW(AgnosRanker):
     order_, ranking_, scores_, support_, path_, stop_, certificate_
         As for every ranker. ``scores_`` when training ended, or, by elimination, when the feature left; NaN for columns
         that never entered.
-    n_components_, dimension_, history_
+    n_components_, dimension_, n_iter_, history_
         As for AgnosS.
 
     Notes
