@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import load_iris, load_wine
 
-from tamis import FisherScore, ForwardLeastSquares, GramSchmidt, MaxVariance, RandomSelection
+from tamis import FisherScore, ForwardLeastSquares, GramSchmidt, MaxVariance, NeighborFaithful, RandomSelection
 from tamis.assess._compare import compare
 from tamis.assess._comparison import Comparison
 from tamis.assess._criteria import split_rows
@@ -41,6 +41,12 @@ class Recorder(Ranker):
     def _rank(self, X, y, rng):
         Recorder.seen.append((self.stop, self.random_state, X.shape, y))
         return Ranking.from_scores(-np.arange(X.shape[1], dtype=float))
+
+
+class Apart(Recorder):
+    """The same, but its sets are not nested."""
+
+    nested = False
 
 
 class Plain(Recorder):
@@ -131,6 +137,17 @@ def test_each_ranker_is_fitted_once_per_seed_and_training_rows():
     Recorder.seen.clear()
     compare([Recorder()], X, y, ks=[1, 2], metrics=["fit", "fit-held-out", "balanced_error_rate"], n_seeds=2)
     assert [shape[0] for _, _, shape, _ in Recorder.seen] == [178, 178, 124, 124]
+
+
+def test_a_ranker_whose_sets_are_not_nested_is_fitted_for_every_k():
+    X, y = WINE
+    Apart.seen.clear()
+    compare([Apart()], X, y, ks=[2, 5], metrics="fit", n_seeds=1)
+    assert [stop for stop, *_ in Apart.seen] == [2, 5]
+    found = compare([NeighborFaithful()], X, y, ks=[2, 5], metrics="fit", n_seeds=1).frame()
+    for ranker, k, value in zip(found["ranker"], found["k"], found["value"], strict=True):
+        if ranker == "NeighborFaithful":
+            assert value == pytest.approx(NeighborFaithful(stop=int(k), random_state=0).fit(X).fit_)
 
 
 def test_what_no_seed_changes_is_done_once():

@@ -146,3 +146,9 @@ def test_a_constant_that_differs_in_the_test_rows_is_not_recovered():
 def test_a_table_of_constants_has_nothing_to_lose():
     X = np.ones((10, 3))
     assert fit_score(X, [0]) == fit_score(X, [0], gram=feature_gram(X)) == 1
+
+
+def test_a_column_of_zeros_among_held_out_rows_is_no_catastrophe():
+    X = table(40)
+    X_test = np.column_stack([table(20, seed=1)[:, :2], np.zeros(20)])
+    assert feature_r2(X[:, :3], [0], X_test=X_test)[2] == 0
