@@ -248,6 +248,16 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         self._forget()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
+        X, y, sample_weight = self._validate(X, y, sample_weight)
+        rule = self._stopping_rule()
+        rule.check(self, self._n_candidates(X))
+        ranking, decision = self._select(X, y, sample_weight, rule)
+        self._store(X, decision.ranking or ranking, decision)
+        context.call_on_fit_task_end(estimator=self)
+        return self
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+        """What came in as the method wants it, or an error that says what to do."""
         check_array_library(self, X, self.accepts)
         accept_sparse = "sparse" in self.accepts
         if self.supervised:
@@ -256,12 +266,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             X, _ = check_table(self, X, accept_sparse=accept_sparse)
         X, y, sample_weight = drop_weightless(X, y, check_weights(sample_weight, X))
         check_not_all_constant(X)
-        rule = self._stopping_rule()
-        rule.check(self, self._n_candidates(X))
-        ranking, decision = self._select(X, y, sample_weight, rule)
-        self._store(X, decision.ranking or ranking, decision)
-        context.call_on_fit_task_end(estimator=self)
-        return self
+        return X, y, sample_weight
 
     def _forget(self) -> None:
         """Drop what an earlier fit found."""
@@ -417,9 +422,21 @@ class SequentialRanker(Ranker):
     def _select(
         self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, rule: StoppingRule
     ) -> tuple[Ranking, StopDecision]:
-        """Rank until the rule has seen enough, and further while it keeps all that was ranked."""
+        """Rank until the rule has seen enough."""
         limit = rule.most(self._n_candidates(X))
         steps = self._steps(X, y, self._rng(), limit, **weight_argument(sample_weight))
+        return self._follow(steps, limit, X, y, sample_weight, rule)
+
+    def _follow(
+        self,
+        steps: Iterator[Step],
+        limit: int | None,
+        X: Any,
+        y: np.ndarray | None,
+        sample_weight: np.ndarray | None,
+        rule: StoppingRule,
+    ) -> tuple[Ranking, StopDecision]:
+        """Take steps until the rule has seen enough, and more while it keeps all that was ranked."""
         watched = track(self, steps, task_name="rank", total=limit)
         path: list[Step] = []
         enough = rule.enough

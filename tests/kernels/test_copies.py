@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.kernels.column_subset import center_columns
-from tamis.kernels.copies import distinct_columns
+from tamis.kernels.copies import distinct_columns, order_by_values
 
 
 def distinct(X):
@@ -41,3 +41,25 @@ def test_columns_that_differ_in_one_entry_are_no_copies():
     X = np.repeat(np.random.RandomState(0).standard_normal((30, 1)), 2, axis=1)
     X[3, 1] += 1e-4
     assert distinct(X) == [0, 1]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_an_order_by_values_does_not_depend_on_where_columns_stood_or_which_way_up(kind):
+    rng = np.random.RandomState(0)
+    columns = rng.standard_normal((40, 37)).astype(kind)
+    shuffle, flips = rng.permutation(40), rng.choice([-1, 1], 40).astype(kind)
+    (order, sign, _), (other, other_sign, _) = (
+        order_by_values(columns),
+        order_by_values(columns[shuffle] * flips[:, None]),
+    )
+    np.testing.assert_array_equal(shuffle[other], order)
+    np.testing.assert_array_equal(
+        columns[order] * sign[order, None], (columns[shuffle] * flips[:, None])[other] * other_sign[other, None]
+    )
+
+
+def test_repeats_are_told_by_their_place_along_the_order():
+    a, b = np.array([1.0, -2.0, 1.0]), np.array([3.0, 0.0, -3.0])
+    order, _, repeats = order_by_values(np.array([a, b, -a, a]))
+    assert sorted(order[repeats]) == [2, 3]
+    assert order_by_values(np.empty((0, 3)))[2].size == 0

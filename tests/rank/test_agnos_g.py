@@ -1,23 +1,27 @@
+"""AGNOS-G; test_agnos_w.py holds what it has in common with AGNOS-W."""
+
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
-from tamis import AgnosG
+torch = pytest.importorskip("torch", reason="the extra neural brings torch")
 
-pytest.importorskip("torch", reason="the extra neural brings torch")
-
-
-def test_a_feature_that_only_one_lesser_unit_reads_does_not_win():
-    """Four columns share a quantity, one is noise: its own principal component must not lift it to the top."""
-    rng = np.random.RandomState(0)
-    shared = rng.standard_normal((150, 1))
-    X = np.hstack([shared + 0.3 * rng.standard_normal((150, 4)), rng.standard_normal((150, 1))])
-    assert AgnosG(stop=1, random_state=0).fit(X).order_[0] < 4
+from tamis.rank.neural._encoder import AutoEncoder  # noqa: E402
+from tamis.rank.neural._feed import Feed  # noqa: E402
+from tamis.rank.neural._rows import open_rows  # noqa: E402
+from tamis.rank.neural._thesis import ThesisPlan, _scores  # noqa: E402
 
 
-def test_a_strong_penalty_changes_nothing_about_who_may_be_ranked():
-    X = np.random.RandomState(0).standard_normal((50, 12))
-    with pytest.warns(ConvergenceWarning, match="alpha=50 leaves no feature of any importance"):
-        found = AgnosG(stop=None, alpha=50.0, random_state=0).fit(X)
-    assert sorted(found.order_) == list(range(12))
-    assert found.certificate_["converged"]
+def test_gradients_are_summed_over_all_rows_however_they_are_read():
+    """Score_G is a sum over samples (Eq. 4.10): batches must add up to it."""
+    rows = open_rows(np.random.RandomState(0).standard_normal((50, 6)))
+    network = AutoEncoder(6, 3, False, torch.Generator().manual_seed(0))
+    plan = ThesisPlan("gradients", 3, 1.0, 1e-3, 1)
+    device = torch.device("cpu")
+    at_once, in_batches = (_scores(network, Feed(rows, device, size, 0), plan) for size in (None, 7))
+    torch.testing.assert_close(in_batches, at_once)
+    Z = torch.from_numpy(rows.read(slice(None)).astype(np.float32)).requires_grad_()
+    squared = torch.zeros(6, 3)
+    for unit in range(3):
+        [slope] = torch.autograd.grad(network.encode(Z)[:, unit].sum(), Z)
+        squared[:, unit] = slope.square().sum(dim=0)
+    torch.testing.assert_close(at_once, squared.amax(dim=1))

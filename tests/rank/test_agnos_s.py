@@ -164,6 +164,12 @@ def test_bad_dask_tables_are_refused():
             AgnosS().fit(table)
 
 
+def test_a_target_of_another_length_is_refused_before_dask_is_read():
+    dask = pytest.importorskip("dask.array", reason="the extra scale brings dask")
+    with pytest.raises(ValueError, match="X has 20 rows, but y has 3"):
+        AgnosS().fit(dask.from_array(make_groups(20), chunks=10), [1, 2, 3])
+
+
 def test_a_device_that_is_not_there_is_named():
     with pytest.raises(ValueError, match="device='nowhere'"):
         AgnosS(device="nowhere").fit(make_groups())

@@ -1,4 +1,4 @@
-"""Columns that are copies of others, whatever their unit, offset and sign."""
+"""Columns by their values: which are copies of others, whatever their unit, offset and sign, and in which order."""
 
 from __future__ import annotations
 
@@ -34,6 +34,30 @@ def distinct_columns(Z: np.ndarray, norm2: np.ndarray) -> np.ndarray:
     for group in shared:
         copies += _copies_within(Z, np.sort(live[order[starts[group] : ends[group]]]), close)
     return np.setdiff1d(live, copies)
+
+
+def order_by_values(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """An order and signs of columns that depend on their values alone: it does not matter where they stood.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_columns, n_rows), C-contiguous
+        One column after another, at zero mean.
+
+    Returns
+    -------
+    order : ndarray of shape (n_columns,)
+    sign : ndarray of shape (n_columns,)
+        1, or -1 where a column is to be turned upside down; by place, not along the order.
+    repeats : ndarray
+        Places along the order where the column before comes once more, with these signs, to the last digit.
+    """
+    along = np.asarray(np.random.RandomState(0).standard_normal(columns.shape[1]), dtype=columns.dtype)
+    key = np.einsum("ij,j->i", columns, along)  # row by row, unlike BLAS: the place of a row must not matter
+    sign = np.where(key < 0, -1.0, 1.0).astype(columns.dtype)
+    order = np.argsort(np.abs(key), kind="stable")
+    turned = columns[order] * sign[order, None]
+    return order, sign, 1 + np.flatnonzero(np.all(turned[1:] == turned[:-1], axis=1))
 
 
 def _copies_within(Z: np.ndarray, columns: np.ndarray, close: float) -> list[int]:

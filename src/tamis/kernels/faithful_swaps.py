@@ -18,6 +18,7 @@ import numpy as np
 
 from tamis.kernels.alignment import AlignmentSearch
 from tamis.kernels.blocks import blocks
+from tamis.kernels.faithfulness import fit_from_gram
 
 _NEAR, _NEAR_FOR_ONE = 24, 240  # L at least, and for a single column: an exchange among few moves rows further
 _WIDE, _WIDE_FOR_ONE = 128, 5000  # the same for W
@@ -57,9 +58,7 @@ def _smallest(distance2: np.ndarray, places: np.ndarray, count: int) -> np.ndarr
 def fit_among(near: np.ndarray, distance2: np.ndarray, gram: np.ndarray, n_neighbors: int) -> float:
     """Leave-one-out FIT with the nearest of the rows ``near`` each row as neighbors."""
     neighbors = np.take_along_axis(near, _smallest(distance2, near, n_neighbors), axis=1)
-    to_neighbors = gram[np.arange(len(gram))[:, None], neighbors].mean(axis=1)
-    among = gram[neighbors[:, :, None], neighbors[:, None, :]].mean(axis=(1, 2))
-    return float(1.0 - np.mean(np.diagonal(gram) - 2.0 * to_neighbors + among))
+    return fit_from_gram(gram, neighbors)
 
 
 class SwapSearch:

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tamis._validation import check_classes
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, track
 from tamis.kernels.neighbors import nearest_neighbors
 from tamis.kernels.two_nn import fit_two_nn
@@ -22,8 +23,11 @@ from tamis.rank.neural._torch import choose_device, load_torch, recorded
 
 _SEEN = 2000  # rows that the dimension, and the stopping rule of a dask array, are found on
 _NARROWEST = 20  # units of a bottleneck that may be wider than the dimension
-# penalty, learning rate and number of steps behind "auto"
-_DEFAULTS = {"elimination": (0.02, 0.05, 350), "thesis": (1.0, 1e-3, 3000)}
+# behind "auto"
+_DEFAULTS = {
+    "elimination": {"alpha": 0.02, "learning_rate": 0.05, "max_iter": 350},
+    "thesis": {"alpha": 1.0, "learning_rate": 1e-3, "max_iter": 3000},
+}
 
 
 class AgnosRanker(Ranker):
@@ -96,7 +100,7 @@ class AgnosRanker(Ranker):
         train = self._rank_as_thesis if self.mode == "thesis" else self._rank_by_elimination
         with recorded(torch):
             feed = Feed(rows, device, None if self.batch_size == "auto" else int(self.batch_size), seed)
-            ranking = train(feed, (generator, checkpoint, saved, partial(self._watch, total=self._setting(2))))
+            ranking = train(feed, (generator, checkpoint, saved, partial(self._watch, total=self._setting("max_iter"))))
         checkpoint.discard()
         return ranking
 
@@ -110,24 +114,26 @@ class AgnosRanker(Ranker):
             self._score,
             self.n_components_,
             tuple(self.hidden_units),
-            *(self._setting(which) for which in range(3)),
+            self._setting("alpha"),
+            self._setting("learning_rate"),
+            self._setting("max_iter"),
         )
         found = eliminate_features(feed, plan, *run)
         order = feed.rows.columns[found.left[::-1]]
         scores = np.full(feed.rows.table.shape[1], np.nan)
         scores[order] = np.nan_to_num(found.scores[::-1])
-        if np.isfinite(found.losses).all() and not scores[order[0]] > 0:
-            warnings.warn(
-                f"alpha={self._setting(0):g} leaves no feature of any importance: lower it",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
         return self._finish(Ranking(order, scores), found.losses, found.n_in_use)
 
     def _rank_as_thesis(self, feed: Any, run: tuple[Any, ...]) -> Ranking:
         from tamis.rank.neural._thesis import ThesisPlan, train_as_thesis
 
-        plan = ThesisPlan(self._score, self.n_components_, *(self._setting(which) for which in range(3)))
+        plan = ThesisPlan(
+            self._score,
+            self.n_components_,
+            self._setting("alpha"),
+            self._setting("learning_rate"),
+            self._setting("max_iter"),
+        )
         found, losses = train_as_thesis(feed, plan, *run)
         scores = np.full(feed.rows.table.shape[1], np.nan)
         scores[feed.rows.columns] = found.cpu().numpy()
@@ -136,29 +142,32 @@ class AgnosRanker(Ranker):
     def _finish(self, ranking: Ranking, losses: list[float], n_in_use: list[int]) -> Ranking:
         self.history_ = {"loss": np.array(losses), "n_features": np.array(n_in_use)}
         self.n_iter_ = len(losses)
-        rise = losses[-1] - losses[0]  # of what a decoder in closed form loses, at most one
-        converged = bool(np.isfinite(losses).all() and rise <= max(1.0, losses[0]))
-        if not converged:
-            warnings.warn(
-                f"{type(self).__name__} diverged from a loss of {losses[0]:g} to {losses[-1]:g}: lower learning_rate",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        certificate = {"converged": converged, "n_iter": len(losses), "loss": losses[-1]}
+        problem = self._problem(ranking, losses)
+        if problem:
+            warnings.warn(f"{type(self).__name__} {problem}", ConvergenceWarning, stacklevel=2)
+        certificate = {"converged": problem is None, "n_iter": len(losses), "loss": losses[-1]}
         return Ranking(ranking.order, ranking.scores, certificate=certificate)
 
-    def _setting(self, which: int) -> Any:
-        """Penalty, learning rate or number of steps; "auto" stands for what the mode was tried with."""
-        given = (self.alpha, self.learning_rate, self.max_iter)[which]
-        return _DEFAULTS[self.mode][which] if given == "auto" else given
+    def _problem(self, ranking: Ranking, losses: list[float]) -> str | None:
+        """What went wrong in training, if anything did."""
+        rise = losses[-1] - losses[0]  # of what a decoder in closed form loses, at most one
+        if not np.isfinite(losses).all() or rise > max(1.0, losses[0]):
+            return f"diverged from a loss of {losses[0]:g} to {losses[-1]:g}: lower learning_rate"
+        if not ranking.scores[ranking.order[0]] > 0:
+            return f"leaves no feature of any importance: lower alpha={self._setting('alpha'):g}"
+        return None
+
+    def _setting(self, name: str) -> Any:
+        """A parameter of the training; "auto" stands for what the mode was tried with."""
+        given = getattr(self, name)
+        return _DEFAULTS[self.mode][name] if given == "auto" else given
 
     def _width(self, rows: Rows) -> int:
         """Units of the bottleneck; the 2-NN dimension is measured on standardized columns."""
         most = max(1, min(rows.shape[0] - 1, rows.shape[1]))
         if self.n_components != "auto":
             return min(int(self.n_components), most)
-        limit = rows.shape[0] if self.mode == "thesis" else _SEEN
-        seen = rows.read(slice(0, None, -(-rows.shape[0] // limit)))
+        seen = rows.read(slice(0, None, -(-rows.shape[0] // _SEEN)))
         self.dimension_ = fit_two_nn(nearest_neighbors(seen, 2)[1]) if len(seen) > 2 else 1.0
         least = 1 if self.mode == "thesis" else _NARROWEST
         return int(min(max(np.ceil(self.dimension_), least), most))
@@ -176,28 +185,25 @@ class AgnosRanker(Ranker):
         parameters = {name: repr(value) for name, value in self.get_params().items() if name not in unlike}
         return {"method": type(self).__name__, "X": f"{rows.table.shape} {measured}", **parameters}
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Ranker:
-        """As for every ranker, but a dask collection is never held in memory as a whole."""
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
         if not is_dask(X):
-            return super()._fit(X, y, sample_weight)
-        self._forget()
-        context = self._init_callback_context(max_subtasks=None)
-        context.call_on_fit_task_begin(estimator=self)
+            return super()._validate(X, y, sample_weight)
         table = self._open_dask(X)
-        rule = self._stopping_rule()
-        rule.check(self, table.shape[1])
-        ranking, decision = self._select_from_blocks(table, y, rule)
-        self._store(np.empty((0, table.shape[1]), dtype=table.dtype), decision.ranking or ranking, decision)
-        context.call_on_fit_task_end(estimator=self)
-        return self
+        return table, None if y is None else check_classes(y, table), None
 
-    def _select_from_blocks(self, table: Any, y: Any, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
-        """Rank all rows; the rule looks at some, spread over the table."""
-        ranking = self._rank(table, None, self._rng())
-        some = slice(0, None, -(-table.shape[0] // _SEEN))
-        return ranking, rule.decide(
-            self, ranking, read_rows(table, some), None if y is None else np.asarray(y)[some], self._rule_rng(rule)
-        )
+    def _select(
+        self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, rule: StoppingRule
+    ) -> tuple[Ranking, StopDecision]:
+        """Rank all rows; of a dask array, which is never held as a whole, the rule sees some, spread over it."""
+        if not is_dask(X):
+            return super()._select(X, y, sample_weight, rule)
+        ranking = self._rank(X, None, self._rng())
+        some = slice(0, None, -(-X.shape[0] // _SEEN))
+        seen = read_rows(X, some), None if y is None else y[some]
+        return ranking, rule.decide(self, ranking, *seen, self._rule_rng(rule))
+
+    def _store(self, X: Any, ranking: Ranking, decision: StopDecision) -> None:
+        super()._store(np.empty((0, X.shape[1]), dtype=X.dtype) if is_dask(X) else X, ranking, decision)
 
     def _open_dask(self, X: Any) -> Any:
         """The collection as an array whose chunks are known, one over all columns."""

@@ -68,6 +68,9 @@ class DropOneOut(EliminationRanker):
     their signs matter (that of the rows does, as another seed would). Constant columns never enter, copies of a
     surviving column are left out first, at no cost.
 
+    Deviations: as the thesis describes it, elimination ends once leaving a feature out changes too much; here it goes
+    on to the last, and a stopping rule may cut the order. Training is by proximal steps, so that zeros are exact.
+
     References
     ----------
     Ye and Sun, "Variable selection via penalized neural network: a drop-out-one loss approach", ICML 2018. Simon,

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from tamis.kernels.blocks import blocks, map_in_threads
+from tamis.kernels.copies import order_by_values
 from tamis.kernels.scaling import scale_columns
 
 _CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of the column
@@ -34,15 +35,12 @@ class Rows:
     table : ndarray, memory map, CSR matrix or dask array of shape (n_samples, n_features)
     columns : ndarray of shape (n_columns,)
         Columns of the table that are read.
-    copies : ndarray of shape (n_copies,)
-        Columns that repeat one of them.
     mean, spread : ndarrays of shape (n_columns,)
         A negative spread turns a column upside down: its sign in the table must not matter either.
     """
 
     table: Any
     columns: np.ndarray
-    copies: np.ndarray
     mean: np.ndarray
     spread: np.ndarray
 
@@ -132,7 +130,7 @@ def open_rows(table: Any, name: Callable[[int], str] = "x{}".format) -> Rows:
     sums = map_in_threads(partial(_squares, table, mean, np.where(varies, reach, 1.0)), parts)
     spread = reach * np.sqrt(sum(sums) / table.shape[0])
     columns = np.flatnonzero(varies & (spread > _CONSTANT * np.maximum(np.abs(highest), np.abs(lowest))))
-    rows = Rows(table, columns, np.empty(0, dtype=np.int64), mean[columns], spread[columns])
+    rows = Rows(table, columns, mean[columns], spread[columns])
     return _settle_columns(rows, parts)
 
 
@@ -167,12 +165,7 @@ def _extent_of(table: Any, part: slice) -> tuple[np.ndarray, np.ndarray, np.ndar
 def _settle_columns(rows: Rows, parts: list[slice]) -> Rows:
     """Sort columns by a key that their values define, and drop those that repeat another."""
     head = np.ascontiguousarray(rows.read(slice(0, _HEAD)).T.astype(np.float32))
-    along = np.asarray(np.random.RandomState(0).standard_normal(head.shape[1]), dtype=np.float32)
-    key = np.array([np.multiply(values, along).sum() for values in head])  # one by one: place must not matter
-    sign = np.where(key < 0, np.float32(-1), np.float32(1))  # a column turned upside down is a copy, too
-    order = np.argsort(np.abs(key), kind="stable")
-    head = head[order] * sign[order, None]
-    alike = np.flatnonzero(np.append(False, np.all(head[1:] == head[:-1], axis=1)))
+    order, sign, alike = order_by_values(head)
     for part in parts:
         if not alike.size:
             break
@@ -181,5 +174,4 @@ def _settle_columns(rows: Rows, parts: list[slice]) -> Rows:
         )
         alike = alike[np.all(ours == theirs, axis=0)]
     kept = np.delete(order, alike)
-    copies = np.sort(rows.columns[order[alike]])
-    return Rows(rows.table, rows.columns[kept], copies, rows.mean[kept], (sign * rows.spread)[kept])
+    return Rows(rows.table, rows.columns[kept], rows.mean[kept], (sign * rows.spread)[kept])

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule, track
 from tamis.kernels.columns import to_numpy
+from tamis.kernels.copies import order_by_values
 from tamis.kernels.scaling import shift_columns, tame, wild_exponents
 from tamis.kernels.targets import encode_classes, encode_target, infer_task
 from tamis.rank.neural._torch import choose_device, load_torch, seeded_generator
@@ -68,15 +69,13 @@ def distinct_inputs(X: np.ndarray, *, standardize: bool) -> Inputs:
     Z = Z[varies]
     if standardize:
         Z *= (len(X) ** 0.5 / spread[varies])[:, None]
-    along = np.random.RandomState(0).standard_normal(len(X))
-    key = np.array([np.multiply(z, along).sum() for z in Z])
-    Z[key < 0] *= -1.0
-    order = np.argsort(np.abs(key), kind="stable")
-    Z = Z[order]
-    fresh = np.append(True, np.any(Z[1:] != Z[:-1], axis=1)) if len(Z) else np.ones(0, dtype=bool)
+    order, sign, repeats = order_by_values(Z)
+    fresh = np.ones(order.size, dtype=bool)
+    fresh[repeats] = False
     input_of = np.full(X.shape[1], -1)
     input_of[varies[order]] = np.cumsum(fresh) - 1
-    return Inputs(np.ascontiguousarray(Z[fresh].T), varies[order[fresh]], input_of)
+    first = order[fresh]
+    return Inputs(np.ascontiguousarray((Z[first] * sign[first, None]).T), varies[first], input_of)
 
 
 Departure = tuple[int, float, Mapping[str, Any]]  # an input that left, what that cost, and what else is known

@@ -139,8 +139,10 @@ class NeighborFaithful(SequentialRanker):
     def _steps(
         self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState, limit: int | None
     ) -> Iterator[Step]:
-        search = self._search(X, rng)
-        for column, gain in search.order():
+        return self._in_order(self._search(X, rng))
+
+    def _in_order(self, search: FaithfulSet, kept: list[int] | None = None) -> Iterator[Step]:
+        for column, gain in search.order(kept):
             yield Step(int(search.columns[column]), gain)
 
     def _select(
@@ -148,18 +150,18 @@ class NeighborFaithful(SequentialRanker):
     ) -> tuple[Ranking, StopDecision]:
         """Search for the best set of the size that the rule tells, now or once it has seen a nested order."""
         size = rule.most(self._n_candidates(X))
+        search = self._search(X, self._rng())
         if size is not None:
-            ranking = self._best_set(X, size)
+            ranking = self._best_set(X, search, size)
             return ranking, rule.decide(self, ranking, X, y, self._rule_rng(rule), sample_weight)
-        ranking, decision = super()._select(X, y, sample_weight, rule)
+        ranking, decision = self._follow(self._in_order(search), None, X, y, sample_weight, rule)
         if not decision.n_features:
             return ranking, decision
-        return ranking, replace(decision, ranking=self._best_set(X, decision.n_features))
+        return ranking, replace(decision, ranking=self._best_set(X, search, decision.n_features))
 
-    def _best_set(self, X: np.ndarray, size: int) -> Ranking:
-        search = self._search(X, self._rng())
+    def _best_set(self, X: np.ndarray, search: FaithfulSet, size: int) -> Ranking:
         kept, certificate = self._find(search, size)
-        path = [Step(int(search.columns[column]), gain) for column, gain in search.order(kept)]
+        path = list(self._in_order(search, kept))
         return replace(self._ranking(X, path), certificate={"converged": True, **certificate})
 
     def _find(self, search: FaithfulSet, size: int) -> tuple[list[int], dict[str, Any]]:
