@@ -20,6 +20,8 @@ from tamis.rank.spectral._rsfs import RSFS as RSFS
 from tamis.rank.spectral._rufs import RUFS as RUFS
 from tamis.rank.spectral._sogfs import SOGFS as SOGFS
 from tamis.rank.spectral._spec import SPEC as SPEC
+from tamis.rank.stochastic._ofw import OFW as OFW
+from tamis.rank.stochastic._ofw_classifier import OFWClassifier as OFWClassifier
 from tamis.rank.subset._feature_medoids import FeatureMedoids as FeatureMedoids
 from tamis.rank.subset._greedy_reconstruction import GreedyReconstruction as GreedyReconstruction
 from tamis.rank.subset._neighbor_faithful import NeighborFaithful as NeighborFaithful

@@ -177,7 +177,7 @@ def test_a_device_that_is_not_there_is_named():
 
 RUN = """
 import sys, time, numpy as np
-import tamis.rank.neural._checkpoint as checkpoint
+import tamis.rank._checkpoint as checkpoint
 from tamis import AgnosS
 checkpoint._SECONDS = 0.0
 if {slow}:
@@ -220,7 +220,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_result(mode, tmp_path):
 
 
 def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path, monkeypatch):
-    from tamis.rank.neural import _checkpoint
+    from tamis.rank import _checkpoint
 
     monkeypatch.setattr(_checkpoint, "_SECONDS", 0.0)
     X, path = make_groups(160, 4, 4), tmp_path / "state.pt"
@@ -254,7 +254,7 @@ def test_folds_keep_no_checkpoint(tmp_path):
 
 
 def test_the_state_of_another_run_is_refused(tmp_path, monkeypatch):
-    from tamis.rank.neural import _checkpoint
+    from tamis.rank import _checkpoint
 
     path = tmp_path / "state.pt"
     path.write_bytes(b"no state")
@@ -361,7 +361,7 @@ def test_a_checkpoint_that_cannot_be_written_is_refused_before_training(tmp_path
 
 
 def test_a_run_with_another_seed_is_another_run(tmp_path, monkeypatch):
-    from tamis.rank.neural import _checkpoint
+    from tamis.rank import _checkpoint
 
     monkeypatch.setattr(_checkpoint, "_SECONDS", 0.0)
     monkeypatch.setattr(_checkpoint.Checkpoint, "discard", lambda self: None)

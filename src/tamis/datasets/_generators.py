@@ -203,3 +203,61 @@ def make_sigmoid_network(
     X = input_std * rng.standard_normal((n_samples, n_inputs + n_irrelevant))
     regression = output[0] + np.tanh(X[:, :n_inputs] @ weights.T + bias) @ output[1:]
     return X, regression + noise * rng.standard_normal(n_samples)
+
+
+def make_ternary(
+    n_samples: int = 500, *, n_features: int = 100, purity: float = 0.9, random_state: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Three classes that set some of many ternary features: Gadat & Younes (2007), Sec. 5.1.1.
+
+    .. math:: \mu_i = \frac{q}{3} \sum_{j=1}^3 \mu(F_i^j) + (1 - q) \mu(\emptyset)
+
+    Under :math:`\mu(G)` the features of G are 1 and all others uniform on -1, 0 and 1.
+
+    Parameters
+    ----------
+    n_samples : int, default=500
+        Classes are drawn evenly.
+    n_features : int, default=100
+        At least nine: the first nine matter, of which 1, 4 and 8, counted from one, to two classes.
+    purity : float, default=0.9
+        Share q of rows that show one of the patterns of their class.
+    random_state : int, RandomState or None, default=None
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+        0, 1 or 2.
+
+    Examples
+    --------
+    >>> from tamis.datasets import make_ternary
+    >>> X, y = make_ternary(random_state=0)
+    >>> X.shape
+    (500, 100)
+    """
+    if n_features < 9:
+        raise ValueError(f"n_features={n_features}: the patterns of the classes need nine")
+    rng = check_random_state(random_state)
+    y = rng.randint(3, size=n_samples)
+    X = rng.randint(-1, 2, size=(n_samples, n_features)).astype(float)
+    pattern = rng.randint(3, size=n_samples)
+    pure = rng.random_sample(n_samples) < purity
+    for (label, which), features in _PATTERNS.items():
+        rows = np.flatnonzero(pure & (y == label) & (pattern == which))
+        X[np.ix_(rows, np.array(features) - 1)] = 1.0
+    return X, y
+
+
+_PATTERNS = {
+    (0, 0): (1, 3, 5, 7),
+    (0, 1): (1, 5),
+    (0, 2): (3, 7),
+    (1, 0): (2, 4, 6, 8),
+    (1, 1): (2, 4),
+    (1, 2): (6, 8),
+    (2, 0): (1, 4, 8, 9),
+    (2, 1): (1, 8),
+    (2, 2): (4, 9),
+}  # F_i^j of Gadat & Younes (2007), features counted from one

@@ -1,7 +1,17 @@
 """Figures; each also yields its data."""
 
 from tamis.plots._comparison import ComparisonDisplay
+from tamis.plots._edge_map import EdgeMapDisplay
+from tamis.plots._energy import EnergyDisplay
 from tamis.plots._fit import FitDisplay
 from tamis.plots._path import PathDisplay
+from tamis.plots._probability import ProbabilityDisplay
 
-__all__ = ["ComparisonDisplay", "FitDisplay", "PathDisplay"]
+__all__ = [
+    "ComparisonDisplay",
+    "EdgeMapDisplay",
+    "EnergyDisplay",
+    "FitDisplay",
+    "PathDisplay",
+    "ProbabilityDisplay",
+]

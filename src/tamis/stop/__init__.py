@@ -1,6 +1,7 @@
 """Stopping rules: how many features of a ranking to keep, and why."""
 
 from tamis.stop._cross_validation import CrossValidation
+from tamis.stop._effective_number import EffectiveNumber
 from tamis.stop._fisher_test import FisherTest
 from tamis.stop._fit_plateau import FITPlateau
 from tamis.stop._intrinsic_dimension import IntrinsicDimension
@@ -11,6 +12,7 @@ from tamis.stop._top_k import TopK
 
 __all__ = [
     "CrossValidation",
+    "EffectiveNumber",
     "FITPlateau",
     "FisherTest",
     "IntrinsicDimension",

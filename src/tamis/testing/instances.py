@@ -39,6 +39,13 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": None, "polish": False},
         {"n_neighbors": 2, "max_samples": 20, "random_state": 0},
     ],
+    "OFW": [
+        {},
+        {"stop": 1, "estimator": "ridge", "method": "riemannian", "evaluation": "out-of-bag"},
+        {"stop": None, "estimator": "neighbors", "subset_size": 2, "n_subsets": 20},
+        {"estimator": "tree", "method": "exact", "subset_size": 2},
+        {"stop": 2, "method": "euclidean", "subset_size": 2, "group_correlation": 0.95, "tol": 0.2},
+    ],
     "OptimalBrainDamage": [{"stop": 1}, {"stop": None, "hidden_units": (4, 3), "step": 0.5}],
     "PCALeverage": [{}, {"stop": 1}, {"stop": None, "n_components": 2, "standardize": False}],
     "PivotedQR": [{}, {"stop": 1}, {"stop": None, "standardize": False}],

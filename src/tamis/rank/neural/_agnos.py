@@ -18,6 +18,7 @@ from tamis._validation import check_classes
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, track
 from tamis.kernels.neighbors import nearest_neighbors
 from tamis.kernels.two_nn import fit_two_nn
+from tamis.rank._checkpoint import Checkpoint, check_place
 from tamis.rank.neural._rows import Rows, is_dask, merge_chunks, open_rows, read_rows, rows_per_batch
 from tamis.rank.neural._torch import choose_device, load_torch, recorded
 
@@ -83,7 +84,6 @@ class AgnosRanker(Ranker):
     def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         self._check_layers()
         torch = load_torch(type(self).__name__)
-        from tamis.rank.neural._checkpoint import Checkpoint, check_place
         from tamis.rank.neural._feed import Feed
 
         device = choose_device(torch, self.device)
@@ -92,7 +92,12 @@ class AgnosRanker(Ranker):
         if not rows.columns.size:
             raise ValueError("every column of X is constant: there is nothing to rank")
         self.n_components_ = self._width(rows)
-        checkpoint = Checkpoint(self.checkpoint, self._fingerprint(rows))
+        checkpoint = Checkpoint(
+            self.checkpoint,
+            self._fingerprint(rows),
+            dump=torch.save,
+            load=partial(torch.load, weights_only=True, map_location="cpu"),
+        )
         seed, saved = checkpoint.resume(
             int(rng.randint(np.iinfo(np.int32).max)), is_free=not isinstance(self.random_state, Integral)
         )

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tamis.rank.neural._checkpoint import Checkpoint
+from tamis.rank._checkpoint import Checkpoint
 from tamis.rank.neural._components import leading_components, temper_components
 from tamis.rank.neural._denoising import (
     influence_metric,

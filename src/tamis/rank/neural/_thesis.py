@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tamis.rank._checkpoint import Checkpoint
 from tamis.rank.neural._agnos_losses import (
     gradient_penalty,
     reconstruction_loss,
@@ -20,7 +21,6 @@ from tamis.rank.neural._agnos_losses import (
     unit_frobenius,
     weight_penalty,
 )
-from tamis.rank.neural._checkpoint import Checkpoint
 from tamis.rank.neural._encoder import AutoEncoder
 from tamis.rank.neural._feed import Feed
 

@@ -1,20 +1,26 @@
-"""The state of a training run on disk, written whole: a run that was interrupted goes on from there."""
+"""The state of a long run on disk, written whole: a run that was interrupted goes on from there."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-import torch
+import numpy as np
+from scipy import sparse
 
 _SECONDS = 10.0  # between two writes
 
+Content = dict[str, Any]
+
 
 def check_place(path: str | os.PathLike | None) -> None:
-    """Refuse a path where no file can be written, before hours of training."""
+    """Refuse a path where no file can be written, before hours of work."""
     if path is None:
         return
     folder = Path(path).parent
@@ -26,6 +32,28 @@ def check_place(path: str | os.PathLike | None) -> None:
         raise ValueError(f"checkpoint='{path}' cannot be written: no permission for the folder '{folder}'")
 
 
+def fingerprint(X: Any) -> str:
+    """What tells one array, or sparse table, from another."""
+    parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(np.ascontiguousarray(part).data)
+    return f"{X.shape} {digest.hexdigest()}"
+
+
+def dump_arrays(content: Content, file: BinaryIO) -> None:
+    """Write a state that is made of arrays."""
+    head = json.dumps({"fingerprint": content["fingerprint"], "seed": content["seed"]})
+    np.savez(file, **content["state"], head=np.array(head))
+
+
+def load_arrays(file: BinaryIO) -> Content:
+    """Read what :func:`dump_arrays` wrote."""
+    with np.load(file, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    return {**json.loads(str(arrays.pop("head"))), "state": arrays}
+
+
 class Checkpoint:
     """Where a run keeps its state, or nowhere; the file is taken away when the run ends well.
 
@@ -34,11 +62,21 @@ class Checkpoint:
     path : str, path or None
     fingerprint : dict
         What the run depends on: a file of another run is refused.
+    dump, load : callables
+        Write a dictionary of fingerprint, seed and state to an open file, and read it.
     """
 
-    def __init__(self, path: str | os.PathLike | None, fingerprint: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike | None,
+        fingerprint: dict[str, Any],
+        *,
+        dump: Callable[[Content, BinaryIO], None] = dump_arrays,
+        load: Callable[[BinaryIO], Content] = load_arrays,
+    ) -> None:
         self.path = None if path is None else Path(path)
         self.fingerprint = fingerprint
+        self._dump, self._load = dump, load
         self._written = time.monotonic()
 
     def resume(self, seed: int, *, is_free: bool) -> tuple[int, dict[str, Any] | None]:
@@ -50,9 +88,10 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return seed, None
         try:
-            saved = torch.load(self.path, weights_only=True, map_location="cpu")
+            with self.path.open("rb") as file:
+                saved = self._load(file)
             fingerprint, self._seed = saved["fingerprint"], saved["seed"]
-        except Exception as error:  # torch raises whatever its unpickler meets
+        except Exception as error:  # readers raise whatever they meet
             raise ValueError(f"checkpoint='{self.path}' is no state of a training run: remove it first") from error
         other = sorted(key for key in self.fingerprint if fingerprint.get(key) != self.fingerprint[key])
         if not is_free and self._seed != seed:
@@ -74,7 +113,8 @@ class Checkpoint:
             return
         partial = self.path.with_name(f"{self.path.name}.{os.getpid()}-{threading.get_ident()}.partial")
         try:
-            torch.save({"fingerprint": self.fingerprint, "seed": self._seed, "state": state}, partial)
+            with partial.open("wb") as file:
+                self._dump({"fingerprint": self.fingerprint, "seed": self._seed, "state": state}, file)
             os.replace(partial, self.path)
         finally:
             partial.unlink(missing_ok=True)

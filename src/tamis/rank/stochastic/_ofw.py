@@ -1,0 +1,300 @@
+"""Optimal Feature Weighting: a probability over features, learned by stochastic gradient."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+
+from tamis.base import Ranker, Ranking, track
+from tamis.kernels.feature_weighting import effective_number
+from tamis.kernels.targets import encode_classes
+from tamis.rank._checkpoint import Checkpoint, check_place, fingerprint
+from tamis.rank.stochastic._candidates import choose_candidates
+from tamis.rank.stochastic._learners import SubsetLearner
+from tamis.rank.stochastic._learning import Learned, learn_weights, null_place, shuffle_labels, spread
+from tamis.rank.stochastic._named import NAMED, open_learner
+from tamis.rank.stochastic._problem import Problem
+from tamis.rank.stochastic._search import Schedule
+from tamis.rank.stochastic._split import Splitter, rows_per_draw
+from tamis.rank.stochastic._subset_size import check_sizes, cross_validate_sizes
+from tamis.rank.stochastic._table import SubsetTable, scale_table
+
+_METHODS = ("natural", "riemannian", "euclidean", "diffusion", "exact")
+
+
+class OFW(Ranker):
+    r"""Learn a probability over features, such that classifiers on subsets drawn from it err least.
+
+    .. math:: \min_{P \in S} E(P) = \sum_{\omega \in F^k} g(\omega) \prod_{i=1}^k P(\omega_i), \qquad
+        \nabla E(\delta) = \frac{\mathbb{E}_\omega [g(\omega) C(\omega, \delta)]}{P(\delta)}
+
+    over the simplex :math:`S` (Gadat & Younes 2007, Eqs. 2 and 7), with :math:`g` the error of a classifier that learns
+    on one draw of rows and is judged on another, and :math:`C` how often a feature was drawn. Each step draws a batch
+    of subsets and follows the mean of :math:`(g - b) C`, where the baseline :math:`b` is the mean error of the other
+    subsets of the batch: the gradient stays unbiased, and is far steadier.
+
+    Parameters
+    ----------
+    estimator : {"svm", "ridge", "neighbors", "hamming", "tree"} or classifier, default="svm"
+        What learns on the subsets. A name stands for a learner that takes all subsets of a batch at once
+        (:mod:`tamis.rank.stochastic` has their classes, with their parameters); any scikit-learn classifier will do.
+    subset_size : int, "sqrt" or sequence of int, default="sqrt"
+        Features per subset, k; the root of their number by default. Of a sequence, cross-validation chooses.
+    method : {"natural", "riemannian", "euclidean", "diffusion", "exact"}, default="natural"
+        Geometry of the steps. "riemannian" is the paper's gradient in log P (Eq. 12), "euclidean" in P (Eq. 8),
+        "diffusion" the latter with noise, kept in the simplex by projection (Fig. 5); "natural" follows the gradient
+        under Fisher's metric. "exact" sums over every possible draw, for small problems.
+    stop : rule, str, int, float or None, default="auto"
+        How many to keep; "auto" is the effective number of features, :class:`~tamis.stop.EffectiveNumber`.
+    n_subsets : int, default=100
+        Subsets per step.
+    train_size : int or float, default=0.5
+        Rows per draw, T in the paper; a fraction of all, or their number.
+    evaluation : {"resample", "out-of-bag"}, default="resample"
+        Rows to be judged on: a second draw of all rows as in the paper, or rows that were not learned from.
+    multiclass : {"auto", "native", "ovr"}, default="auto"
+        Error with more than two classes: of the classifier itself, or the mean over one-vs-all problems (Sec. 2.3),
+        which is "auto" for "svm".
+    balanced : bool, default=False
+        Count every class the same in the error, whatever its size.
+    standardize : bool, default=True
+        Give every column unit variance, and zero mean unless the table is sparse.
+    preselect : float, int, selector or None, default=None
+        Features to start from: those with a Fisher score above a number (the paper's is 0.01), as many of the best as a
+        whole number says, or what a selector keeps.
+    group_correlation : float or None, default=None
+        Features that correlate at least so much, in absolute value, with a better one are weighted together with it:
+        the weight is that of the group, and reported once.
+    learning_rate : float or "auto", default="auto"
+        First step; "auto" goes by the spread of errors in a first batch.
+    decay : float, default=100.0
+        Step n is ``learning_rate * decay / (n + decay)``, that is eps / (n + C) with C the decay.
+    noise : float, default=0.003
+        Of "diffusion": the root of sigma.
+    mu : int, default=10
+        Stop when the probability has hardly changed over the last n / mu steps...
+    tol : float, default=0.05
+        ... that is, by at most this much, relative to the largest; alpha in the paper.
+    max_iter : int, default=2000
+    cv : int, default=5
+        Folds by which ``subset_size`` is chosen.
+    null_control : bool, default=False
+        Learn once more on permuted labels, to see how far the error falls when there is nothing to find.
+    checkpoint : path, default=None
+        File that holds the state of a run; one that was interrupted goes on from there.
+    n_jobs : int, default=None
+        Workers for a scikit-learn classifier, through joblib; the result is the same.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    probability_ : ndarray of shape (n_features,)
+        The learned weights; they sum to one. ``scores_`` holds the same, NaN for features that never took part.
+    energy_ : float
+        Mean error of subsets drawn from it.
+    null_energy_ : float
+        The same, learned on permuted labels; with ``null_control`` only.
+    effective_number_ : float
+        Exponential of the entropy of the probability.
+    subset_size_ : int
+    subset_size_errors_ : dict
+        Held-out error of each size; where it was chosen.
+    group_of_ : ndarray of shape (n_features,)
+        The feature that stands for each; with ``group_correlation`` only.
+    history_, null_history_ : dict
+        "energy" and "effective_number" of every step, and the "probability" at some of them, see "iteration".
+    classes_, n_iter_, order_, ranking_, support_, path_, stop_, certificate_
+        As for every ranker, and the labels.
+
+    Notes
+    -----
+    Cost of a step: the learners, linear in the number of subsets, and O(D) for the update; sparse tables are made dense
+    for the columns in use alone. Deviations from the paper, whose Figures 3 and 4 are wrong as printed: signs and
+    factors are those of Eqs. 8 to 12; all subsets of a step share one pair of row draws; a draw that misses a class is
+    given a row of it; a feature drawn twice counts once for the learner; no weight changes by more than a factor e in
+    one step; steps that leave the simplex are projected back ("n_outside" in ``certificate_``); the stopping rule is
+    relative to the largest weight, looks back to the last snapshot before n - n / mu, and not before 10 mu steps.
+    Features that are copies of another to the last digit, and constant ones, take no part. With fewer rows than
+    features a low energy proves nothing: see ``null_control``.
+
+    References
+    ----------
+    Gadat and Younes, "A stochastic algorithm for feature selection in pattern recognition", JMLR 8, 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis import OFW
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> ofw = OFW("tree", subset_size=2, random_state=0).fit(X, y)
+    >>> ofw.get_feature_names_out()
+    array(['petal length (cm)', 'petal width (cm)'], dtype=object)
+    """
+
+    one_shot: ClassVar[bool] = False
+    provides: ClassVar[frozenset[str]] = frozenset({"probability"})
+    accepts: ClassVar[frozenset[str]] = frozenset({"sparse"})
+    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("effective-number", {})
+
+    _parameter_constraints: ClassVar[dict] = {
+        **Ranker._parameter_constraints,
+        "estimator": [StrOptions(set(NAMED)), HasMethods("fit_subsets"), HasMethods(["fit", "predict"])],
+        "subset_size": [StrOptions({"sqrt"}), Interval(Integral, 1, None, closed="left"), list, tuple, np.ndarray],
+        "method": [StrOptions(set(_METHODS))],
+        "n_subsets": [Interval(Integral, 2, None, closed="left")],
+        "train_size": [Interval(Integral, 2, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")],
+        "evaluation": [StrOptions({"resample", "out-of-bag"})],
+        "multiclass": [StrOptions({"auto", "native", "ovr"})],
+        "balanced": ["boolean"],
+        "standardize": ["boolean"],
+        "preselect": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, None, closed="left"),
+            HasMethods(["fit", "get_support"]),
+            None,
+        ],
+        "group_correlation": [Interval(Real, 0, 1, closed="right"), None],
+        "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "decay": [Interval(Real, 0, None, closed="neither")],
+        "noise": [Interval(Real, 0, None, closed="left")],
+        "mu": [Interval(Integral, 2, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "cv": [Interval(Integral, 2, None, closed="left")],
+        "null_control": ["boolean"],
+        "checkpoint": [str, os.PathLike, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = "svm",
+        *,
+        subset_size: int | str | Sequence[int] = "sqrt",
+        method: str = "natural",
+        stop: Any = "auto",
+        n_subsets: int = 100,
+        train_size: float = 0.5,
+        evaluation: str = "resample",
+        multiclass: str = "auto",
+        balanced: bool = False,
+        standardize: bool = True,
+        preselect: Any = None,
+        group_correlation: float | None = None,
+        learning_rate: float | str = "auto",
+        decay: float = 100.0,
+        noise: float = 0.003,
+        mu: int = 10,
+        tol: float = 0.05,
+        max_iter: int = 2000,
+        cv: int = 5,
+        null_control: bool = False,
+        checkpoint: str | os.PathLike | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.subset_size = subset_size
+        self.method = method
+        self.stop = stop
+        self.n_subsets = n_subsets
+        self.train_size = train_size
+        self.evaluation = evaluation
+        self.multiclass = multiclass
+        self.balanced = balanced
+        self.standardize = standardize
+        self.preselect = preselect
+        self.group_correlation = group_correlation
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.noise = noise
+        self.mu = mu
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cv = cv
+        self.null_control = null_control
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        check_place(self.checkpoint)
+        check_classification_targets(y)
+        self.classes_, codes = encode_classes(np.asarray(y))
+        columns, group_of = choose_candidates(X, codes, self.preselect, self.group_correlation)
+        if group_of is not None:
+            self.group_of_ = group_of
+        seed = int(rng.randint(np.iinfo(np.int32).max - 2))
+        self.subset_size_ = self._choose_size(X, codes, columns.size, seed)
+        with open_learner(self.estimator, self.n_jobs) as learner:
+            problem = self._pose(learner, X, codes, columns)
+            found = self._learn(problem, X, seed, self.checkpoint)
+            if self.null_control:
+                null = self._learn(shuffle_labels(problem, seed), X, seed + 1, null_place(self.checkpoint))
+                self.null_energy_, self.null_history_ = null.energy, null.history(columns, X.shape[1])
+        for each in (self.checkpoint, null_place(self.checkpoint)):
+            Checkpoint(each, {}).discard()
+        self.energy_, self.history_, self.n_iter_ = found.energy, found.history(columns, X.shape[1]), found.n_iter
+        self.effective_number_ = effective_number(found.probability)
+        self.probability_ = spread(found.probability, columns, X.shape[1])
+        if not found.converged:
+            warnings.warn(
+                f"OFW has not settled after {found.n_iter} steps: the probability still changes by {found.change:.2g} "
+                f"over the last n / mu, and tol={self.tol:g}; raise max_iter={self.max_iter}, or tol",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        best = columns[np.argsort(-found.probability, kind="stable")]
+        drawn = self.probability_ > 0
+        scores = np.where(drawn, self.probability_, np.nan)
+        return Ranking(best[drawn[best]], scores, certificate=found.certificate())
+
+    def _choose_size(self, X: Any, codes: np.ndarray, n_candidates: int, seed: int) -> int:
+        """Features per subset: given, the root of their number, or the best by cross-validation."""
+        if isinstance(self.subset_size, str):
+            return max(1, round(n_candidates**0.5))
+        if isinstance(self.subset_size, Integral):
+            return min(int(self.subset_size), n_candidates)
+        sizes = check_sizes(self.subset_size)  # type: ignore[arg-type]  # a sequence: all else is ruled out
+        self.subset_size_errors_ = cross_validate_sizes(self, X, codes, sizes, seed)
+        return min(min(self.subset_size_errors_, key=self.subset_size_errors_.__getitem__), n_candidates)
+
+    def _pose(self, learner: SubsetLearner, X: Any, codes: np.ndarray, columns: np.ndarray) -> Problem:
+        """The table in the learner's precision, and how its rows are drawn."""
+        n_classes = self.classes_.size
+        splitter = Splitter(
+            codes,
+            n_classes,
+            rows_per_draw(self.train_size, codes.size, n_classes),
+            n_classes > 2 and (self.multiclass == "ovr" or (self.multiclass == "auto" and learner.binary)),
+            self.evaluation == "out-of-bag",
+            self.balanced,
+        )
+        table = scale_table(X, columns, standardize=self.standardize, single=learner.single)
+        return Problem(SubsetTable(table), splitter, learner, self.subset_size_, self.n_subsets)
+
+    def _learn(self, problem: Problem, X: Any, seed: int, place: Any) -> Learned:
+        """One search, from where an interrupted one ended."""
+        checkpoint = Checkpoint(place, {} if place is None else self._fingerprint(X, problem.splitter.codes))
+        seed, saved = checkpoint.resume(seed, is_free=not isinstance(self.random_state, Integral))
+        schedule = Schedule(self.method, self.learning_rate, self.decay, self.noise, self.mu, self.tol, self.max_iter)
+        return learn_weights(problem, schedule, seed, checkpoint, saved, partial(self._watch, total=self.max_iter))
+
+    def _watch(self, steps: Any, total: int) -> Any:
+        return track(self, steps, task_name="learn", total=total)
+
+    def _fingerprint(self, X: Any, codes: np.ndarray) -> dict[str, Any]:
+        """What a run depends on besides its seed."""
+        unlike = ("stop", "checkpoint", "n_jobs", "random_state", "null_control")
+        parameters = {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in unlike}
+        return {"method": type(self).__name__, "X": fingerprint(X), "y": fingerprint(codes), **parameters}

@@ -1,0 +1,103 @@
+"""Any classifier, on one subset after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+from tamis.rank.stochastic._learners import SubsetLearner
+from tamis.rank.stochastic._split import Split
+from tamis.rank.stochastic._table import SubsetTable, take_columns
+
+
+class SubsetEstimator(SubsetLearner):
+    """A classifier as a learner on subsets: one fit per subset and labeling, shared out among workers.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Where it draws, it is given a seed of its own for every subset, so that ``n_jobs`` does not matter.
+    n_jobs : int or None, default=None
+    """
+
+    repeats: ClassVar[bool] = True
+
+    def __init__(self, estimator: Any, *, n_jobs: int | None = None) -> None:
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+
+    def __enter__(self) -> SubsetEstimator:
+        self._workers = Parallel(n_jobs=self.n_jobs).__enter__()
+        return self
+
+    def __exit__(self, *reason: Any) -> None:
+        self._workers.__exit__(*reason)
+        del self._workers
+
+    def predict_split(self, table: SubsetTable, subsets: np.ndarray, split: Split, seed: int) -> np.ndarray:
+        """Learn on one part of the rows: codes of the others, of shape (n_subsets, n_labelings, n_test)."""
+        train, _, labels = self._rows(split)
+        predicted = self._workers(
+            delayed(_learn_and_predict)(
+                self.estimator, table.values, np.unique(subset), train, labels, split.test, seed + place
+            )
+            for place, subset in enumerate(subsets)
+        )
+        return np.array(predicted)
+
+    def fit_subsets(
+        self, tables: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_classes: int
+    ) -> EstimatorModels:
+        """Train every subset; see :class:`SubsetLearner`."""
+        fitted = Parallel(n_jobs=self.n_jobs)(
+            delayed(_learn)(self.estimator, table, labels, place) for place, table in enumerate(tables)
+        )
+        return EstimatorModels(fitted)
+
+    def numbers_per_subset(self, n_train: int, n_test: int, size: int, n_classes: int) -> int:
+        """One subset at a time: nothing is held for all."""
+        return 1
+
+
+@dataclass(frozen=True)
+class EstimatorModels:
+    """Fitted classifiers, a list per subset with one for each labeling."""
+
+    fitted: Sequence[Sequence[Any]]
+
+    def predict(self, tables: np.ndarray) -> np.ndarray:
+        """What each says of its own columns."""
+        return np.array(
+            [[each.predict(table) for each in models] for models, table in zip(self.fitted, tables, strict=True)]
+        )
+
+
+def _learn_and_predict(
+    estimator: Any,
+    values: Any,
+    features: np.ndarray,
+    train: np.ndarray,
+    labels: np.ndarray,
+    test: np.ndarray,
+    seed: int,
+) -> np.ndarray:
+    """Codes of some rows by one subset, for each labeling."""
+    models = _learn(estimator, take_columns(values, train, features), labels, seed)
+    asked = take_columns(values, test, features)
+    return np.array([model.predict(asked) for model in models])
+
+
+def _learn(estimator: Any, table: np.ndarray, labels: np.ndarray, seed: int) -> list[Any]:
+    return [seeded_copy(estimator, seed).fit(table, codes) for codes in labels]
+
+
+def seeded_copy(estimator: Any, seed: int) -> Any:
+    """An unfitted copy, whose draws can be repeated."""
+    copy = clone(estimator)
+    seeds = {name: seed for name in copy.get_params() if name.split("__")[-1] == "random_state"}
+    return copy.set_params(**seeds)
