@@ -11,6 +11,8 @@ BENCHES = {
     "dimension": "bench.papers.dimension",
     "spectral": "bench.papers.spectral",
     "hidden-units": "bench.papers.hidden_units",
+    "ofw": "bench.papers.ofw",
+    "ofw-speed": "bench.speed.ofw",
     "probe": "bench.papers.probe",
     "gram-schmidt-speed": "bench.speed.gram_schmidt",
     "spectral-speed": "bench.speed.spectral",

@@ -1,4 +1,4 @@
-"""Rules and dictionaries are no estimators, but scikit-learn must be able to clone, print and set them."""
+"""Rules, dictionaries and learners are no estimators, but scikit-learn must be able to clone, print and set them."""
 
 import pickle
 
@@ -12,7 +12,8 @@ from sklearn.utils.estimator_checks import (
 )
 
 from tamis.base import rule_class, rule_names
-from tamis.dictionary import Monomials
+from tamis.dictionary import Edges, Monomials
+from tamis.rank.stochastic import SubsetNeighbors, SubsetRidge, SubsetSVM, SubsetTree
 
 CHECKS = [
     check_do_not_raise_errors_in_init_or_set_params,
@@ -20,7 +21,8 @@ CHECKS = [
     check_estimator_repr,
     check_no_attributes_set_in_init,
 ]
-OBJECTS = [*(rule_class(name)() for name in rule_names()), Monomials()]
+LEARNERS = [SubsetNeighbors(), SubsetRidge(), SubsetSVM(), SubsetTree()]
+OBJECTS = [*(rule_class(name)() for name in rule_names()), Monomials(), Edges(), *LEARNERS]
 
 
 @pytest.mark.parametrize("thing", OBJECTS, ids=repr)

@@ -1,11 +1,17 @@
-"""scikit-learn's own checks on every instance of every method."""
+"""scikit-learn's own checks on every instance of every method, and on classifiers made of them."""
 
 from typing import Any
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from tamis import OFW, OFWClassifier
 from tamis.testing import instances
+
+CLASSIFIERS = [
+    OFWClassifier(),
+    OFWClassifier(OFW("ridge", subset_size=2, n_subsets=20, mu=2), n_classifiers=5, estimator="tree", random_state=0),
+]
 
 
 def expected_failures(estimator: Any) -> dict[str, str]:
@@ -16,4 +22,9 @@ def expected_failures(estimator: Any) -> dict[str, str]:
 @pytest.mark.filterwarnings("ignore:No features were selected")
 @parametrize_with_checks(instances(), expected_failed_checks=expected_failures)
 def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(CLASSIFIERS)
+def test_scikit_learn_on_classifiers(estimator, check):
     check(estimator)

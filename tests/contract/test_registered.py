@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from sklearn.base import ClassifierMixin
 
 import tamis
 import tamis.assess
@@ -15,6 +16,7 @@ import tamis.dictionary
 import tamis.dimension
 import tamis.plots
 import tamis.rank
+import tamis.rank.stochastic
 import tamis.stop
 from tamis.base import Ranker, StoppingRule, rule_names
 from tamis.testing.instances import ARGUMENTS
@@ -46,10 +48,12 @@ def snake(name: str) -> str:
 
 
 METHODS = public_classes(tamis.rank, Ranker)
+CLASSIFIERS = public_classes(tamis.rank, ClassifierMixin)
 RULES = public_classes(tamis.stop, StoppingRule)
+LEARNERS = [getattr(tamis.rank.stochastic, name) for name in tamis.rank.stochastic.__all__ if name != "SubsetLearner"]
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("method", [*METHODS, *CLASSIFIERS], ids=lambda c: c.__name__)
 def test_a_method_is_exported(method):
     assert method.__name__ in tamis.__all__, "add it to src/tamis/__init__.pyi"
     assert getattr(tamis, method.__name__) is method
@@ -65,12 +69,12 @@ def test_a_method_is_checked_at_its_boundaries(method):
     assert None in stops, "k = D (stop=None) is missing in src/tamis/testing/instances.py"
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("method", [*METHODS, *CLASSIFIERS], ids=lambda c: c.__name__)
 def test_a_method_has_a_test_file(method):
     assert (ROOT / "tests" / "rank" / f"test_{snake(method.__name__)}.py").is_file()
 
 
-@pytest.mark.parametrize("method", METHODS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("method", [*METHODS, *CLASSIFIERS], ids=lambda c: c.__name__)
 def test_a_method_has_a_line_in_the_docs(method):
     assert f"| `{method.__name__}` |" in (ROOT / "docs" / "methods.md").read_text(), "add it to docs/methods.md"
 
@@ -83,10 +87,10 @@ def test_a_rule_is_exported_tested_and_documented(rule):
     assert f"| `{rule.__name__}` |" in (ROOT / "docs" / "rules.md").read_text(), "add it to docs/rules.md"
 
 
-def test_what_is_exported_exists_and_is_a_method():
+def test_what_is_exported_exists_and_is_a_method_or_a_classifier():
     for name in tamis.__all__:
         value = getattr(tamis, name)
-        assert name == "__version__" or value in METHODS
+        assert name == "__version__" or value in [*METHODS, *CLASSIFIERS]
     assert sorted(tamis.__all__) == dir(tamis)
     assert len(rule_names()) == len(RULES) == len(tamis.stop.__all__)
 
@@ -96,7 +100,10 @@ def test_an_unknown_name_says_so():
         _ = tamis.NoSuchMethod
 
 
-@pytest.mark.parametrize("documented", [*METHODS, *RULES, tamis.dictionary.Monomials], ids=lambda c: c.__name__)
+DOCUMENTED = [*METHODS, *CLASSIFIERS, *RULES, *LEARNERS, tamis.dictionary.Edges, tamis.dictionary.Monomials]
+
+
+@pytest.mark.parametrize("documented", DOCUMENTED, ids=lambda c: c.__name__)
 def test_a_docstring_holds_objective_parameters_and_example(documented):
     text = inspect.getdoc(documented)
     if documented is not tamis.stop.TopK:
@@ -105,7 +112,7 @@ def test_a_docstring_holds_objective_parameters_and_example(documented):
         assert section in text
     for parameter in inspect.signature(documented).parameters:
         assert re.search(rf"^(\w+, )*{parameter}(, \w+)* :", text, re.MULTILINE), f"{parameter} is not documented"
-    if issubclass(documented, Ranker):
+    if issubclass(documented, Ranker | ClassifierMixin):
         assert "Attributes\n---" in text
         assert "References\n---" in text
 

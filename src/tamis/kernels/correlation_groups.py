@@ -10,10 +10,11 @@ from scipy import sparse
 from tamis.kernels.blocks import blocks
 
 _WIDTH = 256  # columns that are compared with the leaders at a time
+_ROUNDING = 1e-12  # by which a column and a multiple of it may seem to correlate by less than one
 
 
 def group_columns(X: Any, priority: np.ndarray, threshold: float) -> np.ndarray:
-    """Give every column a leader whose squared correlation with it is high enough, or make it one.
+    """Give every column a leader whose correlation with it is high enough, or make it one.
 
     Parameters
     ----------
@@ -33,6 +34,7 @@ def group_columns(X: Any, priority: np.ndarray, threshold: float) -> np.ndarray:
     Each column goes to the leader it correlates most with, among those before it. Cost O(n L D) for L leaders; memory
     for the leaders' columns and one block of correlations.
     """
+    threshold -= _ROUNDING
     leader = np.empty(priority.size, dtype=int)
     chosen: list[int] = []
     led = np.empty((X.shape[0], 0))
@@ -58,7 +60,7 @@ def group_columns(X: Any, priority: np.ndarray, threshold: float) -> np.ndarray:
 
 def _unit_columns(X: Any, places: np.ndarray) -> np.ndarray:
     """Columns of zero mean and unit length, zero where they are constant."""
-    Z = X[:, places].toarray() if sparse.issparse(X) else np.asarray(X[:, places], dtype=float)
+    Z = np.asarray(X[:, places].toarray() if sparse.issparse(X) else X[:, places], dtype=float)
     Z = Z - Z.mean(axis=0)
     norm = np.linalg.norm(Z, axis=0)
     return Z / np.where(norm > 0, norm, 1.0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+_FEW = 16  # neighbors up to which as many searches for a minimum beat a partition
+
 
 def vote_neighbors(
     tables: np.ndarray,
@@ -32,8 +34,11 @@ def vote_neighbors(
     -------
     ndarray of shape (n_subsets, n_labelings, n_queries)
     """
-    far = hamming_keys(queries, tables) if metric == "hamming" else euclidean_keys(queries, tables)
-    nearest = far.argpartition(n_neighbors - 1, axis=2)[:, :, :n_neighbors]
+    if metric == "hamming":
+        nearest = np.partition(hamming_keys(queries, tables), n_neighbors - 1, axis=2)[:, :, :n_neighbors]
+        nearest %= tables.shape[1]
+    else:
+        nearest = _smallest(euclidean_keys(queries, tables), n_neighbors)
     votes = np.stack([(labels[:, nearest] == code).sum(axis=3) for code in range(n_classes)])
     return votes.argmax(axis=0).transpose(1, 0, 2)
 
@@ -47,11 +52,26 @@ def euclidean_keys(queries: np.ndarray, tables: np.ndarray) -> np.ndarray:
 
 
 def hamming_keys(queries: np.ndarray, tables: np.ndarray) -> np.ndarray:
-    """Number of columns that differ, and then the place of the row: no two keys of a query are equal."""
-    n_rows = tables.shape[1]
-    keys = np.zeros((*queries.shape[:2], n_rows), dtype=np.int32)
-    for column in range(tables.shape[2]):
-        keys += queries[:, :, None, column] != tables[:, None, :, column]
+    """Number of columns that differ times the number of rows, plus the place of the row: no two are equal."""
+    n_rows, n_columns = tables.shape[1:]
+    keys = np.zeros((*queries.shape[:2], n_rows), dtype=np.int32 if n_rows * (n_columns + 1) < 2**31 else np.int64)
+    differ = np.empty(keys.shape, dtype=bool)
+    for ours, theirs in zip(np.moveaxis(queries, 2, 0).copy(), np.moveaxis(tables, 2, 0).copy(), strict=True):
+        np.not_equal(ours[:, :, None], theirs[:, None, :], out=differ)
+        keys += differ
     keys *= n_rows
-    keys += np.arange(n_rows, dtype=np.int32)
+    keys += np.arange(n_rows, dtype=keys.dtype)
     return keys
+
+
+def _smallest(keys: np.ndarray, count: int) -> np.ndarray:
+    """Places of the smallest keys of every query; the keys are spoiled."""
+    if count > _FEW:
+        return keys.argpartition(count - 1, axis=2)[:, :, :count]
+    rows = keys.reshape(-1, keys.shape[2])
+    places = np.empty((len(rows), count), dtype=np.intp)
+    each = np.arange(len(rows))
+    for rank in range(count):
+        places[:, rank] = rows.argmin(axis=1)
+        rows[each, places[:, rank]] = np.inf
+    return places.reshape(*keys.shape[:2], count)

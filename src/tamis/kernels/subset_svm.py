@@ -4,9 +4,9 @@ For each subset, with :math:`\tilde x = (x, 1)` so that the intercept is penaliz
 
 .. math:: \min_w \tfrac12 \|w\|^2 + \sum_i c_i \max(0, 1 - s_i \langle w, \tilde x_i\rangle)^2,
 
-the problem of liblinear's squared hinge. Few rows: coordinate descent in the dual on the Gram matrix, one coordinate of
-all subsets at a time. Many rows: Newton's method in the primal, where a step is one small linear system per subset.
-Both have the same, unique solution.
+the problem of liblinear's squared hinge. More rows than columns: Newton's method in the primal, where a step is one
+small linear system per subset. No more: coordinate descent in the dual on the Gram matrix, one coordinate of all
+subsets at a time; those that take long are handed to Newton's method, on as many columns as there are rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 
 Weights = tuple[np.ndarray, np.ndarray]
 
-_TALL = 4  # rows per column beyond which the primal is the smaller problem
+_PASSES = 40  # over the rows, after which coordinate descent is given up
+_JITTER = 1e-10  # of the mean diagonal: what makes a singular Gram matrix one that can be factored
 
 
 def fit_svm(tables: np.ndarray, signs: np.ndarray, cost: np.ndarray, *, tol: float, max_iter: int) -> Weights:
@@ -32,7 +33,7 @@ def fit_svm(tables: np.ndarray, signs: np.ndarray, cost: np.ndarray, *, tol: flo
     tol : float
         Largest violation of optimality, on the scale of margins of one.
     max_iter : int
-        Passes over the rows, or Newton steps, at most.
+        Newton steps at most.
 
     Returns
     -------
@@ -41,26 +42,36 @@ def fit_svm(tables: np.ndarray, signs: np.ndarray, cost: np.ndarray, *, tol: flo
     """
     signs, cost = signs.astype(tables.dtype), cost.astype(tables.dtype)
     _, n_rows, n_columns = tables.shape
-    if n_rows > _TALL * n_columns:
+    if n_rows > n_columns:  # the dual has no full rank then, and coordinate descent takes ever more passes
         return descend_primal(tables, signs, cost, tol=tol, max_iter=max_iter)
     gram = tables @ tables.transpose(0, 2, 1)
     gram += 1.0
-    signed = descend_dual(gram, signs, cost, tol=tol, max_iter=max_iter) * signs
+    dual, settled = descend_dual(gram, signs, cost, tol=tol, max_iter=_PASSES)
+    for place in np.flatnonzero(~settled.all(axis=0)):
+        left = np.flatnonzero(~settled[:, place])
+        dual[left, place] = _finish_dual(tables[left], signs[place], cost[place], tol, max_iter)
+    signed = dual * signs
     return signed @ tables, signed.sum(axis=2)
 
 
-def descend_dual(gram: np.ndarray, signs: np.ndarray, cost: np.ndarray, *, tol: float, max_iter: int) -> np.ndarray:
+def descend_dual(
+    gram: np.ndarray, signs: np.ndarray, cost: np.ndarray, *, tol: float, max_iter: int
+) -> tuple[np.ndarray, np.ndarray]:
     r"""Coordinate descent on :math:`\tfrac12 a'Qa - 1'a, a \ge 0`; :math:`Q_{ij} = s_i s_j K_{ij} + [i = j] / 2c_i`.
 
     Parameters
     ----------
     gram : ndarray of shape (n_subsets, n_rows, n_rows)
-    signs, cost, tol, max_iter
+    signs, cost, tol
         As for :func:`fit_svm`.
+    max_iter : int
+        Passes over the rows at most.
 
     Returns
     -------
-    ndarray of shape (n_subsets, n_labelings, n_rows)
+    dual : ndarray of shape (n_subsets, n_labelings, n_rows)
+    settled : ndarray of shape (n_subsets, n_labelings)
+        Which have converged.
     """
     n_rows = gram.shape[1]
     # Machines last: what is done to one coordinate of all machines runs over memory without gaps.
@@ -83,21 +94,32 @@ def descend_dual(gram: np.ndarray, signs: np.ndarray, cost: np.ndarray, *, tol: 
             np.multiply(quadratic[i], moved, out=change)
             gradient += change
         # At the optimum the gradient is zero where the dual is positive, and nowhere negative.
-        if max(-gradient.min(), gradient[dual > 0].max(initial=0.0)) <= tol:
+        settled = np.abs(np.where(dual > 0, gradient, np.minimum(gradient, 0.0))).max(axis=0) <= tol
+        if settled.all():
             break
-    return dual.reshape(n_rows, *shape).transpose(2, 1, 0)
+    return dual.reshape(n_rows, *shape).transpose(2, 1, 0), settled.reshape(shape).T
+
+
+def _finish_dual(tables: np.ndarray, sign: np.ndarray, cost: np.ndarray, tol: float, max_iter: int) -> np.ndarray:
+    """Dual of one labeling by Newton's method, on rows with the same Gram matrix, as long as there are many."""
+    tables = tables.astype(float)  # single precision would not do for a factor
+    gram = tables @ tables.transpose(0, 2, 1) + 1.0
+    diagonal = np.arange(gram.shape[1])
+    gram[:, diagonal, diagonal] += _JITTER * np.einsum("bii->b", gram)[:, None] / diagonal.size
+    _, slack = _descend(np.linalg.cholesky(gram), sign, cost, tol, max_iter)
+    return 2.0 * cost * np.maximum(slack, 0.0)
 
 
 def descend_primal(tables: np.ndarray, signs: np.ndarray, cost: np.ndarray, *, tol: float, max_iter: int) -> Weights:
     """Newton's method, with halved steps where a whole one would not descend; arguments as for :func:`fit_svm`."""
     extended = np.concatenate([tables, np.ones((*tables.shape[:2], 1), dtype=tables.dtype)], axis=2)
     labelings = zip(signs, cost, strict=True)
-    weights = np.stack([_descend(extended, sign, price, tol, max_iter) for sign, price in labelings], axis=1)
+    weights = np.stack([_descend(extended, sign, price, tol, max_iter)[0] for sign, price in labelings], axis=1)
     return weights[:, :, :-1], weights[:, :, -1]
 
 
-def _descend(tables: np.ndarray, sign: np.ndarray, price: np.ndarray, tol: float, max_iter: int) -> np.ndarray:
-    """Weights of one labeling; ``slack`` is 1 - s f, and only rows where it is positive count."""
+def _descend(tables: np.ndarray, sign: np.ndarray, price: np.ndarray, tol: float, max_iter: int) -> Weights:
+    """Weights of one labeling, and the slack 1 - s f: only rows where it is positive count."""
     w = np.zeros((tables.shape[0], tables.shape[2]), dtype=tables.dtype)
     slack = np.ones(tables.shape[:2], dtype=tables.dtype)
     diagonal = np.arange(w.shape[1])
@@ -113,7 +135,7 @@ def _descend(tables: np.ndarray, sign: np.ndarray, price: np.ndarray, tol: float
         slack += length * move
         if np.abs(length * move).max() <= tol:
             break
-    return w
+    return w, slack
 
 
 def _choose_length(

@@ -13,7 +13,7 @@ from tamis.kernels.blocks import blocks, map_in_threads
 from tamis.rank.stochastic._split import Split
 from tamis.rank.stochastic._table import SubsetTable
 
-_NUMBERS = 2**22  # that a block of subsets may hold at a time
+_NUMBERS = 2**21  # that a block of subsets may hold at a time
 
 
 class SubsetModels(Protocol):
@@ -109,11 +109,11 @@ def separate_classes(labels: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def balance_classes(labels: np.ndarray, weight: np.ndarray, class_weight: str | None) -> np.ndarray:
-    """Weights of the rows of each labeling, as scikit-learn's classifiers balance them."""
+    """Weights of the rows of each labeling, as scikit-learn's classifiers balance rows that come that often."""
     if class_weight is None:
         return np.broadcast_to(weight.astype(float), labels.shape)
     balanced = np.empty(labels.shape)
     for row, codes in zip(balanced, labels, strict=True):
-        present, place, count = np.unique(codes, return_inverse=True, return_counts=True)
-        row[:] = weight * (codes.size / (present.size * count))[place]
+        present, place = np.unique(codes, return_inverse=True)
+        row[:] = weight * (weight.sum() / (present.size * np.bincount(place, weight)))[place]
     return balanced

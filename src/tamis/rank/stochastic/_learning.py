@@ -12,7 +12,7 @@ import numpy as np
 from tamis.kernels.feature_weighting import draw_subsets, natural_direction
 from tamis.rank._checkpoint import Checkpoint
 from tamis.rank.stochastic._problem import ExactProblem, Problem
-from tamis.rank.stochastic._search import Schedule, State, has_converged, search
+from tamis.rank.stochastic._search import LEAST_LAG, Schedule, State, has_converged, search
 
 _NOISE = 0.1  # standard deviation that the first step of log P owes to chance, where the rate is left to us
 _EXACT_CHANGE = 0.5  # the same where nothing is left to chance: the largest change
@@ -54,8 +54,19 @@ class Learned:
             "energy": np.array(self.state.energy),
             "effective_number": np.array(self.state.effective),
             "iteration": np.array(self.state.taken_at),
-            "probability": np.stack([spread(each, columns, n_features) for each in self.state.snapshots]),
+            "probability": np.stack(
+                [spread(each, columns, n_features).astype(np.float32) for each in self.state.snapshots]
+            ),
         }
+
+    def problem(self, schedule: Schedule) -> str:
+        """What keeps it from being converged, and what to do."""
+        if self.n_iter < LEAST_LAG * schedule.mu:
+            return f"max_iter={schedule.max_iter} is below {LEAST_LAG} mu, the least that can tell; raise it"
+        return (
+            f"after {self.n_iter} steps the probability still changes by {self.change:.2g} over the last n / mu, and "
+            f"tol={schedule.tol:g}; raise max_iter={schedule.max_iter}, or tol"
+        )
 
     def certificate(self) -> dict[str, Any]:
         """How we know that it has settled."""

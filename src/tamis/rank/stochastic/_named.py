@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 
 from tamis.rank.stochastic._learners import SubsetLearner
 from tamis.rank.stochastic._subset_estimator import SubsetEstimator
@@ -29,4 +29,6 @@ def open_learner(estimator: Any, n_jobs: int | None) -> SubsetLearner:
     if isinstance(estimator, SubsetLearner):
         estimator._validate_params()
         return clone(estimator)
+    if is_regressor(estimator):
+        raise ValueError(f"estimator={estimator} predicts numbers, not classes: give a classifier")
     return SubsetEstimator(estimator, n_jobs=n_jobs)

@@ -28,8 +28,6 @@ from tamis.rank.stochastic._split import Splitter, rows_per_draw
 from tamis.rank.stochastic._subset_size import check_sizes, cross_validate_sizes
 from tamis.rank.stochastic._table import SubsetTable, scale_table
 
-_METHODS = ("natural", "riemannian", "euclidean", "diffusion", "exact")
-
 
 class OFW(Ranker):
     r"""Learn a probability over features, such that classifiers on subsets drawn from it err least.
@@ -48,7 +46,7 @@ class OFW(Ranker):
         What learns on the subsets. A name stands for a learner that takes all subsets of a batch at once
         (:mod:`tamis.rank.stochastic` has their classes, with their parameters); any scikit-learn classifier will do.
     subset_size : int, "sqrt" or sequence of int, default="sqrt"
-        Features per subset, k; the root of their number by default. Of a sequence, cross-validation chooses.
+        Features per subset, k; the root of their number, rounded up, by default. Cross-validation chooses from several.
     method : {"natural", "riemannian", "euclidean", "diffusion", "exact"}, default="natural"
         Geometry of the steps. "riemannian" is the paper's gradient in log P (Eq. 12), "euclidean" in P (Eq. 8),
         "diffusion" the latter with noise, kept in the simplex by projection (Fig. 5); "natural" follows the gradient
@@ -76,7 +74,7 @@ class OFW(Ranker):
         the weight is that of the group, and reported once.
     learning_rate : float or "auto", default="auto"
         First step; "auto" goes by the spread of errors in a first batch.
-    decay : float, default=100.0
+    decay : float, default=1000.0
         Step n is ``learning_rate * decay / (n + decay)``, that is eps / (n + C) with C the decay.
     noise : float, default=0.003
         Of "diffusion": the root of sigma.
@@ -149,7 +147,7 @@ class OFW(Ranker):
         **Ranker._parameter_constraints,
         "estimator": [StrOptions(set(NAMED)), HasMethods("fit_subsets"), HasMethods(["fit", "predict"])],
         "subset_size": [StrOptions({"sqrt"}), Interval(Integral, 1, None, closed="left"), list, tuple, np.ndarray],
-        "method": [StrOptions(set(_METHODS))],
+        "method": [StrOptions({"natural", "riemannian", "euclidean", "diffusion", "exact"})],
         "n_subsets": [Interval(Integral, 2, None, closed="left")],
         "train_size": [Interval(Integral, 2, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")],
         "evaluation": [StrOptions({"resample", "out-of-bag"})],
@@ -192,7 +190,7 @@ class OFW(Ranker):
         preselect: Any = None,
         group_correlation: float | None = None,
         learning_rate: float | str = "auto",
-        decay: float = 100.0,
+        decay: float = 1000.0,
         noise: float = 0.003,
         mu: int = 10,
         tol: float = 0.05,
@@ -234,13 +232,14 @@ class OFW(Ranker):
         columns, group_of = choose_candidates(X, codes, self.preselect, self.group_correlation)
         if group_of is not None:
             self.group_of_ = group_of
-        seed = int(rng.randint(np.iinfo(np.int32).max - 2))
+        seed = self._resume(self.checkpoint, X, codes, columns, int(rng.randint(np.iinfo(np.int32).max - 2)))[1]
         self.subset_size_ = self._choose_size(X, codes, columns.size, seed)
         with open_learner(self.estimator, self.n_jobs) as learner:
             problem = self._pose(learner, X, codes, columns)
-            found = self._learn(problem, X, seed, self.checkpoint)
+            found = self._learn(problem, X, columns, seed, self.checkpoint)
             if self.null_control:
-                null = self._learn(shuffle_labels(problem, seed), X, seed + 1, null_place(self.checkpoint))
+                shuffled, place = shuffle_labels(problem, seed), null_place(self.checkpoint)
+                null = self._learn(shuffled, X, columns, seed + 1, place)
                 self.null_energy_, self.null_history_ = null.energy, null.history(columns, X.shape[1])
         for each in (self.checkpoint, null_place(self.checkpoint)):
             Checkpoint(each, {}).discard()
@@ -248,12 +247,7 @@ class OFW(Ranker):
         self.effective_number_ = effective_number(found.probability)
         self.probability_ = spread(found.probability, columns, X.shape[1])
         if not found.converged:
-            warnings.warn(
-                f"OFW has not settled after {found.n_iter} steps: the probability still changes by {found.change:.2g} "
-                f"over the last n / mu, and tol={self.tol:g}; raise max_iter={self.max_iter}, or tol",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            warnings.warn(f"OFW has not settled: {found.problem(self._schedule())}", ConvergenceWarning, stacklevel=5)
         best = columns[np.argsort(-found.probability, kind="stable")]
         drawn = self.probability_ > 0
         scores = np.where(drawn, self.probability_, np.nan)
@@ -262,7 +256,7 @@ class OFW(Ranker):
     def _choose_size(self, X: Any, codes: np.ndarray, n_candidates: int, seed: int) -> int:
         """Features per subset: given, the root of their number, or the best by cross-validation."""
         if isinstance(self.subset_size, str):
-            return max(1, round(n_candidates**0.5))
+            return int(np.ceil(n_candidates**0.5))
         if isinstance(self.subset_size, Integral):
             return min(int(self.subset_size), n_candidates)
         sizes = check_sizes(self.subset_size)  # type: ignore[arg-type]  # a sequence: all else is ruled out
@@ -283,18 +277,23 @@ class OFW(Ranker):
         table = scale_table(X, columns, standardize=self.standardize, single=learner.single)
         return Problem(SubsetTable(table), splitter, learner, self.subset_size_, self.n_subsets)
 
-    def _learn(self, problem: Problem, X: Any, seed: int, place: Any) -> Learned:
+    def _schedule(self) -> Schedule:
+        return Schedule(self.method, self.learning_rate, self.decay, self.noise, self.mu, self.tol, self.max_iter)
+
+    def _learn(self, problem: Problem, X: Any, columns: np.ndarray, seed: int, place: Any) -> Learned:
         """One search, from where an interrupted one ended."""
-        checkpoint = Checkpoint(place, {} if place is None else self._fingerprint(X, problem.splitter.codes))
-        seed, saved = checkpoint.resume(seed, is_free=not isinstance(self.random_state, Integral))
-        schedule = Schedule(self.method, self.learning_rate, self.decay, self.noise, self.mu, self.tol, self.max_iter)
-        return learn_weights(problem, schedule, seed, checkpoint, saved, partial(self._watch, total=self.max_iter))
+        checkpoint, seed, saved = self._resume(place, X, problem.splitter.codes, columns, seed)
+        watch = partial(track, self, task_name="learn", total=self.max_iter)
+        return learn_weights(problem, self._schedule(), seed, checkpoint, saved, watch)
 
-    def _watch(self, steps: Any, total: int) -> Any:
-        return track(self, steps, task_name="learn", total=total)
-
-    def _fingerprint(self, X: Any, codes: np.ndarray) -> dict[str, Any]:
-        """What a run depends on besides its seed."""
-        unlike = ("stop", "checkpoint", "n_jobs", "random_state", "null_control")
-        parameters = {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in unlike}
-        return {"method": type(self).__name__, "X": fingerprint(X), "y": fingerprint(codes), **parameters}
+    def _resume(
+        self, place: Any, X: Any, codes: np.ndarray, columns: np.ndarray, seed: int
+    ) -> tuple[Checkpoint, int, dict[str, np.ndarray] | None]:
+        """Where the state is kept, and what an interrupted run left there: all that it depends on must be the same."""
+        told: dict[str, Any] = {}
+        if place is not None:
+            unlike = ("stop", "checkpoint", "n_jobs", "random_state", "null_control")
+            told = {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in unlike}
+            told |= {"X": fingerprint(X), "y": fingerprint(codes), "candidates": fingerprint(columns)}
+        checkpoint = Checkpoint(place, {"ranker": "OFW", **told})
+        return checkpoint, *checkpoint.resume(seed, is_free=not isinstance(self.random_state, Integral))

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_n_features, check_is_fitted, validate_data
 
 from tamis.kernels.feature_weighting import draw_subsets
 from tamis.kernels.targets import encode_classes
@@ -66,7 +67,7 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "ofw": [HasMethods("fit"), None],
+        "ofw": [OFW, FrozenEstimator, None],
         "n_classifiers": [Interval(Integral, 1, None, closed="left")],
         "estimator": [StrOptions(set(NAMED)), HasMethods("fit_subsets"), HasMethods(["fit", "predict"]), None],
         "random_state": ["random_state"],
@@ -94,11 +95,9 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         rng = check_random_state(self.random_state)
-        self.ofw_ = OFW() if self.ofw is None else clone(self.ofw)
-        if self.ofw_.get_params().get("random_state", 0) is None:
-            self.ofw_.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
-        self.ofw_.fit(X, y)
+        self.ofw_ = self._weigh(X, y, rng)
         X, y = validate_data(self, X, y, accept_sparse=("csc", "csr"), dtype=[np.float64, np.float32])
+        _check_n_features(self.ofw_, X, reset=False)
         check_classification_targets(y)
         self.classes_, codes = encode_classes(y)
         self.subsets_ = draw_subsets(self.ofw_.probability_, self.n_classifiers, self.ofw_.subset_size_, rng)
@@ -108,6 +107,16 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
                 learner, X, codes, self.classes_.size, self.subsets_, standardize=self.ofw_.standardize
             )
         return self
+
+    def _weigh(self, X: Any, y: Any, rng: np.random.RandomState) -> OFW:
+        """The probability: learned now, or as it was learned before."""
+        if isinstance(self.ofw, FrozenEstimator):
+            check_is_fitted(self.ofw.estimator)
+            return self.ofw.estimator
+        ofw = OFW() if self.ofw is None else clone(self.ofw)
+        if ofw.random_state is None:
+            ofw.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
+        return ofw.fit(X, y)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Share of the votes for each class.
@@ -136,7 +145,8 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        shares = self.predict_proba(X)  # first, for it says so where nothing was fitted
+        return self.classes_[shares.argmax(axis=1)]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

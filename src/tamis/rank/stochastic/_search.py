@@ -17,6 +17,7 @@ from tamis.kernels.feature_weighting import (
 )
 
 _MOST_SNAPSHOTS = 128
+LEAST_LAG = 10  # steps over which a change is looked at, before it can be called small
 
 
 @dataclass(frozen=True)
@@ -130,8 +131,8 @@ def search(state: State, measure: Measure, schedule: Schedule) -> Iterator[State
 
 
 def has_converged(state: State, schedule: Schedule) -> bool:
-    """The probability has hardly moved over the last n / mu of n steps, which must be ten steps at least."""
-    return state.n_iter >= 10 * schedule.mu and state.change(schedule.mu) <= schedule.tol
+    """The probability has hardly moved over the last n / mu of n steps, which must be some."""
+    return state.n_iter >= LEAST_LAG * schedule.mu and state.change(schedule.mu) <= schedule.tol
 
 
 def take_step(

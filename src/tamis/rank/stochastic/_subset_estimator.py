@@ -54,10 +54,12 @@ class SubsetEstimator(SubsetLearner):
         self, tables: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_classes: int
     ) -> EstimatorModels:
         """Train every subset; see :class:`SubsetLearner`."""
+        shown = [_shown_columns(table) for table in tables]
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_learn)(self.estimator, table, labels, place) for place, table in enumerate(tables)
+            delayed(_learn)(self.estimator, table[:, columns], labels, place)
+            for place, (table, columns) in enumerate(zip(tables, shown, strict=True))
         )
-        return EstimatorModels(fitted)
+        return EstimatorModels(fitted, shown)
 
     def numbers_per_subset(self, n_train: int, n_test: int, size: int, n_classes: int) -> int:
         """One subset at a time: nothing is held for all."""
@@ -66,15 +68,25 @@ class SubsetEstimator(SubsetLearner):
 
 @dataclass(frozen=True)
 class EstimatorModels:
-    """Fitted classifiers, a list per subset with one for each labeling."""
+    """Fitted classifiers, a list per subset with one for each labeling, and the columns that they look at."""
 
     fitted: Sequence[Sequence[Any]]
+    shown: Sequence[np.ndarray]
 
     def predict(self, tables: np.ndarray) -> np.ndarray:
         """What each says of its own columns."""
         return np.array(
-            [[each.predict(table) for each in models] for models, table in zip(self.fitted, tables, strict=True)]
+            [
+                [each.predict(table[:, columns]) for each in models]
+                for models, columns, table in zip(self.fitted, self.shown, tables, strict=True)
+            ]
         )
+
+
+def _shown_columns(table: np.ndarray) -> np.ndarray:
+    """Places of the columns that are not all zero, as those of repeated features are: not all classifiers bear them."""
+    shown = np.flatnonzero(table.any(axis=0))
+    return shown if shown.size else np.arange(1)
 
 
 def _learn_and_predict(

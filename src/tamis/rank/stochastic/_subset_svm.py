@@ -25,12 +25,15 @@ class SubsetSVM(SubsetLearner):
     class_weight : "balanced" or None, default=None
     tol : float, default=0.1
         Largest violation of optimality, on the scale of margins of one; liblinear's default is the same.
-    max_iter : int, default=1000
+    max_iter : int, default=100
+        Newton steps at most.
 
     Notes
     -----
-    Few rows: coordinate descent in the dual on the Gram matrices, one coordinate of all subsets at a time. Rows beyond
-    four times the columns: Newton's method in the primal. Many classes are learned one against all others.
+    No more rows than columns: coordinate descent in the dual on the Gram matrices, one coordinate of all subsets at a
+    time, and Newton's method for those that take long. More rows: Newton's method in the primal. Many classes are
+    learned one against all others, where "balanced" weighs every row by its own class; liblinear leaves the
+    weights of the others at one.
 
     Examples
     --------
@@ -51,7 +54,7 @@ class SubsetSVM(SubsetLearner):
     }
 
     def __init__(
-        self, *, C: float = 1.0, class_weight: str | None = None, tol: float = 0.1, max_iter: int = 1000
+        self, *, C: float = 1.0, class_weight: str | None = None, tol: float = 0.1, max_iter: int = 100
     ) -> None:
         self.C = C
         self.class_weight = class_weight
