@@ -1,4 +1,4 @@
-"""Gadat & Younes (2007), Secs. 5.2.1 and 5.2.3: faces and digits by edge detectors, learned weights against uniform ones."""
+"""Gadat & Younes (2007), Secs. 5.2.1 and 5.2.3: faces and digits by edge detectors, learned against uniform weights."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def judge(
     n_voters: int = 10,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Mean test error of classifiers on subsets drawn from a probability, and that of their vote, plain and balanced."""
+    """Mean test error of classifiers on subsets drawn from a probability, and that of their vote; also balanced."""
     subsets = draw_subsets(probability, n_voters, size, np.random.RandomState(seed))
     classes, codes = np.unique(y, return_inverse=True)
     predicted = train_voters(learner, X, codes, classes.size, subsets, standardize=False).predict(X_test)
@@ -80,7 +80,8 @@ def image_rows(quick: bool, targets: Targets) -> dict[str, Any]:
                 after[key] < before[key],
             )
         show(
-            f"{name.upper()} (official test set, {len(y_test)} rows; {X.shape[1]} edge detectors): uniform -> learned. Paper: {PAPER[name]}",
+            f"{name.upper()} (official test set, {len(y_test)} rows; {X.shape[1]} edge detectors): uniform -> learned. "
+            f"Paper: {PAPER[name]}",
             ("k", "mean test error", "vote of 10", "vote, balanced", "training energy", "effective number"),
             rows,
         )

@@ -34,8 +34,8 @@ SPAM_WEIGHTS = (8.8, 8.7, 6.0, 5.9, 5.6, 4.4, 4.1, 3.7, 3.6, 2.39, 1.2, 1.0)
 MAIL_WEIGHTS = (5.4, 4.6, 4.4, 4.3, 4.2, 4.2, 3.9, 3.2, 2.8, 2.7, 2.5, 1.6)
 PAPER_WEIGHTS = dict(zip(SPAM + MAIL, SPAM_WEIGHTS + MAIL_WEIGHTS, strict=True))
 PAPER = {"OFW": "7.47", "all words": "> 15, linear SVM"}
-NOTE = """The paper, on a split of its own and with 20 words: RFE 11.1, L0-SVM 4.47; random forest 7.24. One figure of ours
-has a standard error of about .75 points, their mean .45: closer than twice that is a tie."""
+NOTE = """The paper, on a split of its own and with 20 words: RFE 11.1, L0-SVM 4.47; random forest 7.24. One figure of
+ours has a standard error of about .75 points, their mean .45: closer than twice that is a tie."""
 
 
 def classifiers(quick: bool) -> list[dict[str, Any]]:
@@ -100,7 +100,7 @@ def judge_split(X: np.ndarray, y: np.ndarray, seed: int, quick: bool) -> Split:
                 continue
             best[method] = (found.best_score_, 100.0 * (1.0 - found.score(judged[:, words], y_test)))
             if method == "OFW":
-                weights, settings = probability, f"{label}, {found.best_params_['classify']}"
+                weights, settings = probability, f"{label}, {found.best_estimator_['classify']}"
     return Split({method: error for method, (_, error) in best.items()}, weights, settings)
 
 

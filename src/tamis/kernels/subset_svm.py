@@ -84,15 +84,16 @@ def descend_dual(
     inverse = 1.0 / quadratic[rows, rows]
     dual, gradient = np.zeros_like(inverse), -np.ones_like(inverse)
     moved, change = np.empty_like(inverse[0]), np.empty_like(inverse)
+    coordinates = list(zip(dual, gradient, inverse, quadratic, strict=True))  # views: indexing would cost as much again
     for _ in range(max_iter):
-        for i in range(n_rows):
-            np.multiply(gradient[i], inverse[i], out=moved)
-            np.subtract(dual[i], moved, out=moved)
+        for value, slope, unit, row in coordinates:
+            np.multiply(slope, unit, out=moved)
+            np.subtract(value, moved, out=moved)
             np.maximum(moved, 0.0, out=moved)
-            moved -= dual[i]
-            dual[i] += moved
-            np.multiply(quadratic[i], moved, out=change)
-            gradient += change
+            np.subtract(moved, value, out=moved)
+            np.add(value, moved, out=value)
+            np.multiply(row, moved, out=change)
+            np.add(gradient, change, out=gradient)
         # At the optimum the gradient is zero where the dual is positive, and nowhere negative.
         settled = np.abs(np.where(dual > 0, gradient, np.minimum(gradient, 0.0))).max(axis=0) <= tol
         if settled.all():

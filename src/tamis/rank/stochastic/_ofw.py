@@ -118,11 +118,11 @@ class OFW(Ranker):
     Cost of a step: the learners, linear in the number of subsets, and O(D) for the update; sparse tables are made dense
     for the columns in use alone. Deviations from the paper, whose Figures 3 and 4 are wrong as printed: signs and
     factors are those of Eqs. 8 to 12; all subsets of a step share one pair of row draws; a draw that misses a class is
-    given a row of it; a feature drawn twice counts once for the learner; no weight changes by more than a factor e in
-    one step; steps that leave the simplex are projected back ("n_outside" in ``certificate_``); the stopping rule is
-    relative to the largest weight, looks back to the last snapshot before n - n / mu, and not before 10 mu steps.
-    Features that are copies of another to the last digit, and constant ones, take no part. With fewer rows than
-    features a low energy proves nothing: see ``null_control``.
+    given a row of it; a feature drawn twice counts once for the learner; no weight changes by more than a factor e, or
+    0.3 / |F| in the Euclidean methods, in one step; steps that leave the simplex are projected back ("n_outside" in
+    ``certificate_``); the stopping rule is relative to the largest weight, looks back to the last snapshot before n - n
+    / mu, and not before 10 mu steps. Features that are copies of another to the last digit, and constant ones, take no
+    part. With fewer rows than features a low energy proves nothing: see ``null_control``.
 
     References
     ----------

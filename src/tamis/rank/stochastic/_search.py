@@ -17,6 +17,7 @@ from tamis.kernels.feature_weighting import (
 )
 
 _MOST_SNAPSHOTS = 128
+_MOST_MOVE = 0.3  # of P in a Euclidean step, relative to the uniform probability
 LEAST_LAG = 10  # steps over which a change is looked at, before it can be called small
 
 
@@ -148,7 +149,8 @@ def take_step(
         return multiply_probability(probability, -length * riemannian_direction(counted, probability)), False
     if schedule.method in ("natural", "exact"):
         return multiply_probability(probability, -length / size * natural_direction(counted, probability)), False
-    moved = probability - length / size**2 * euclidean_direction(counted, probability)
+    move = length / size**2 * euclidean_direction(counted, probability)
+    moved = probability - np.clip(move, -_MOST_MOVE / size, _MOST_MOVE / size)  # 1 / P of a rare feature is huge
     if schedule.method == "diffusion":
         moved += schedule.noise * np.sqrt(length) / size * rng.standard_normal(size)
     outside = bool((moved < 0).any())
