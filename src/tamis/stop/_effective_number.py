@@ -35,7 +35,7 @@ class EffectiveNumber(StoppingRule, name="effective-number"):
     >>> from tamis import OFW
     >>> from tamis.stop import EffectiveNumber
     >>> X, y = load_iris(return_X_y=True)
-    >>> OFW(subset_size=2, stop=EffectiveNumber(), random_state=0).fit(X, y).stop_.n_features
+    >>> OFW("tree", subset_size=2, stop=EffectiveNumber(), random_state=0).fit(X, y).stop_.n_features
     2
     """
 

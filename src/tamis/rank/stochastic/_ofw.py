@@ -74,7 +74,7 @@ class OFW(Ranker):
         the weight is that of the group, and reported once.
     learning_rate : float or "auto", default="auto"
         First step; "auto" goes by the spread of errors in a first batch.
-    decay : float, default=1000.0
+    decay : float, default=200.0
         Step n is ``learning_rate * decay / (n + decay)``, that is eps / (n + C) with C the decay.
     noise : float, default=0.003
         Of "diffusion": the root of sigma.
@@ -190,7 +190,7 @@ class OFW(Ranker):
         preselect: Any = None,
         group_correlation: float | None = None,
         learning_rate: float | str = "auto",
-        decay: float = 1000.0,
+        decay: float = 200.0,
         noise: float = 0.003,
         mu: int = 10,
         tol: float = 0.05,

@@ -154,4 +154,4 @@ def take_step(
     if schedule.method == "diffusion":
         moved += schedule.noise * np.sqrt(length) / size * rng.standard_normal(size)
     outside = bool((moved < 0).any())
-    return (project_onto_simplex(moved) if outside or schedule.method == "diffusion" else moved), outside
+    return project_onto_simplex(moved), outside
