@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import difflib
 import json
@@ -174,7 +175,9 @@ def parse_parameters(
 
 
 def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
+    for read in (json.loads, ast.literal_eval):  # 0.8 and true, but also .8 and True
+        try:
+            return read(text)
+        except (ValueError, SyntaxError):
+            continue
+    return text

@@ -226,6 +226,8 @@ class Edges(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"images must be gray levels of shape (n_images, height, width), not {X.shape}; average colors first"
             )
+        if X.shape[0] == 0:
+            raise ValueError("there are no images: X has 0 sample(s)")
         if len(X.shape) == 3:
             if tuple(X.shape[1:]) != shape:
                 raise ValueError(f"images have {_by(X.shape[1:])} pixels, and {_by(shape)} are expected")

@@ -16,6 +16,7 @@ import numpy as np
 Weights = tuple[np.ndarray, np.ndarray]
 
 _PASSES = 40  # over the rows, after which coordinate descent is given up
+_DAMPING = 1e-13  # of a Hessian's unit diagonal, so that it can always be solved with
 _JITTER = 1e-10  # of the mean diagonal: what makes a singular Gram matrix one that can be factored
 
 
@@ -129,7 +130,10 @@ def _descend(tables: np.ndarray, sign: np.ndarray, price: np.ndarray, tol: float
         gradient = w - np.einsum("brk,br->bk", tables, weight * slack * sign)
         hessian = (tables * weight[:, :, None]).transpose(0, 2, 1) @ tables
         hessian[:, diagonal, diagonal] += 1.0
-        step = np.linalg.solve(hessian, gradient[:, :, None])
+        unit = np.sqrt(hessian[:, diagonal, diagonal])  # columns of any size, and the intercept's ones
+        hessian /= unit[:, :, None] * unit[:, None, :]
+        hessian[:, diagonal, diagonal] += _DAMPING
+        step = np.linalg.solve(hessian, (gradient / unit)[:, :, None]) / unit[:, :, None]
         move = (tables @ step)[:, :, 0] * sign
         length = _choose_length(w, step[:, :, 0], slack, move, price)
         w -= length * step[:, :, 0]

@@ -62,7 +62,7 @@ class EdgeMapDisplay:
         self.background = None if background is None else _check_background(background, edges)
         if n_edges is None:
             n_edges = 0 if background is None else _MOST_SEGMENTS
-        if n_edges < 0:
+        if n_edges < 0 or n_edges != int(n_edges):
             raise ValueError(f"n_edges={n_edges} must be a number of detectors to draw, or None")
         heaviest = np.argsort(-self.weights, kind="stable")[:n_edges]
         self.drawn = heaviest[self.weights[heaviest] > 0]

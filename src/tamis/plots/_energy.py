@@ -88,6 +88,8 @@ class EnergyDisplay:
         -------
         EnergyDisplay
         """
+        if isinstance(estimators, list | tuple):
+            raise ValueError("give several runs as a mapping that names them, such as {'natural': a, 'diffusion': b}")
         runs = estimators if isinstance(estimators, Mapping) else {type(estimators).__name__: estimators}
         for name, run in runs.items():
             check_is_fitted(run)

@@ -44,7 +44,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": 1, "estimator": "ridge", "method": "riemannian", "evaluation": "out-of-bag"},
         {"stop": None, "estimator": "neighbors", "subset_size": 2, "n_subsets": 20},
         {"estimator": "tree", "method": "exact", "subset_size": 2},
-        {"stop": 0.5, "method": "euclidean", "subset_size": 2, "group_correlation": 0.95, "tol": 0.2},
+        {"stop": 0.5, "method": "diffusion", "subset_size": 2, "group_correlation": 0.95, "tol": 0.2},
     ],
     "OptimalBrainDamage": [{"stop": 1}, {"stop": None, "hidden_units": (4, 3), "step": 0.5}],
     "PCALeverage": [{}, {"stop": 1}, {"stop": None, "n_components": 2, "standardize": False}],

@@ -23,6 +23,8 @@ def choose_candidates(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Columns that take part, in an order that depends on their values alone, and the one that stands for each."""
     columns = varying_columns(X)
+    if not columns.size:
+        raise ValueError("no column of X varies by more than rounding: rescale them, or use standardize=True")
     columns = columns[preselect_columns(preselect, X[:, columns], codes)]
     group_of = None
     if group_correlation is not None:
@@ -64,20 +66,32 @@ def _fisher(y: np.ndarray) -> FisherScore:
 
 
 def order_columns(X: Any) -> np.ndarray:
-    """Places of the columns in an order that depends on their values alone, without copies to the last digit."""
-    along = np.random.RandomState(0).standard_normal(X.shape[0])
-    if sparse.issparse(X):
-        X = sparse.csc_array(X)
-        key = X.T @ along
-    else:
-        key = np.empty(X.shape[1])
-        for block in blocks(X.shape[1], _NUMBERS // X.shape[0]):
-            # Column by column, unlike BLAS: the place of a column must not matter.
-            key[block] = np.einsum("ij,j->i", np.ascontiguousarray(X[:, block].T, dtype=float), along)
+    """Places of the columns in an order that depends on their values alone, without copies to the last digit.
+
+    Units and offsets do not matter either, but for rounding.
+    """
+    X = sparse.csc_array(X) if sparse.issparse(X) else X
+    key = _column_keys(X)
     order = np.argsort(key, kind="stable")
     alike = 1 + np.flatnonzero(np.diff(key[order]) == 0)
     copies = [place for place in alike.tolist() if _are_equal(X, int(order[place - 1]), int(order[place]))]
     return np.delete(order, copies)
+
+
+def _column_keys(X: Any) -> np.ndarray:
+    """Correlation of every column with one random vector, column by column, unlike BLAS: places must not matter."""
+    along = np.random.RandomState(0).standard_normal(X.shape[0])
+    along -= along.mean()
+    if sparse.issparse(X):
+        total, squares = X.T @ np.ones(X.shape[0]), X.multiply(X).T @ np.ones(X.shape[0])
+        return (X.T @ along) / np.sqrt(np.maximum(squares - total**2 / X.shape[0], np.finfo(float).tiny))
+    key = np.empty(X.shape[1])
+    for block in blocks(X.shape[1], _NUMBERS // X.shape[0]):
+        columns = np.ascontiguousarray(X[:, block].T, dtype=float)
+        columns -= columns.mean(axis=1, keepdims=True)
+        norm = np.sqrt(np.einsum("ij,ij->i", columns, columns))
+        key[block] = np.einsum("ij,j->i", columns, along) / np.maximum(norm, np.finfo(float).tiny)
+    return key
 
 
 def _are_equal(X: Any, i: int, j: int) -> bool:

@@ -16,7 +16,7 @@ from tamis.rank.stochastic._search import LEAST_LAG, Schedule, State, has_conver
 
 _NOISE = 0.1  # standard deviation that the first step of log P owes to chance, where the rate is left to us
 _EXACT_CHANGE = 0.5  # the same where nothing is left to chance: the largest change
-_JUDGED = 10  # batches on which the energy of the result is measured
+_JUDGED = 20  # batches on which the energy of the result is measured
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,7 @@ class Learned:
             "energy": np.array(self.state.energy),
             "effective_number": np.array(self.state.effective),
             "iteration": np.array(self.state.taken_at),
-            "probability": np.stack(
-                [spread(each, columns, n_features).astype(np.float32) for each in self.state.snapshots]
-            ),
+            "probability": np.stack([spread(each, columns, n_features) for each in self.state.snapshots]),
         }
 
     def problem(self, schedule: Schedule) -> str:
@@ -97,8 +95,8 @@ def learn_weights(
         if checkpoint.is_due():
             checkpoint.save(state.to_arrays())
     checkpoint.save(state.to_arrays())
-    judge = np.random.RandomState(seed)
-    energy = float(np.mean([task.measure(state.probability, judge)[0] for _ in range(_JUDGED)]))
+    judge = np.random.RandomState([seed, 1])  # draws that the search has not seen
+    energy = float(np.mean([problem.measure(state.probability, judge)[0] for _ in range(_JUDGED)]))
     return Learned(state, energy, state.change(schedule.mu), has_converged(state, schedule))
 
 
@@ -125,13 +123,13 @@ def shuffle_labels(problem: Problem, seed: int) -> Problem:
     return replace(problem, splitter=replace(problem.splitter, codes=codes))
 
 
-def null_place(checkpoint: Any) -> Path | None:
-    """Where the run on permuted labels keeps its state."""
-    return None if checkpoint is None else Path(f"{checkpoint}.null")
+def null_place(checkpoint: Any, turn: int) -> Path | None:
+    """Where a run on permuted labels keeps its state."""
+    return None if checkpoint is None else Path(f"{checkpoint}.null{turn or ''}")
 
 
 def spread(values: np.ndarray, columns: np.ndarray, n_features: int) -> np.ndarray:
     """Values of some columns at their places among all, zero elsewhere."""
-    full = np.zeros(n_features)
+    full = np.zeros(n_features, dtype=values.dtype)
     full[columns] = values
     return full

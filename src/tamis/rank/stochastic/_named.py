@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone, is_classifier
 
 from tamis.rank.stochastic._learners import SubsetLearner
 from tamis.rank.stochastic._subset_estimator import SubsetEstimator
@@ -29,6 +29,6 @@ def open_learner(estimator: Any, n_jobs: int | None) -> SubsetLearner:
     if isinstance(estimator, SubsetLearner):
         estimator._validate_params()
         return clone(estimator)
-    if is_regressor(estimator):
-        raise ValueError(f"estimator={estimator} predicts numbers, not classes: give a classifier")
+    if not is_classifier(estimator):
+        raise ValueError(f"estimator={estimator} is no classifier: give one")
     return SubsetEstimator(estimator, n_jobs=n_jobs)

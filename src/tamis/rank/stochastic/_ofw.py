@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import joblib
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
@@ -16,17 +18,15 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tamis.base import Ranker, Ranking, track
 from tamis.kernels.feature_weighting import effective_number
+from tamis.kernels.scaling import tame
 from tamis.kernels.targets import encode_classes
 from tamis.rank._checkpoint import Checkpoint, check_place, fingerprint
 from tamis.rank.stochastic._candidates import choose_candidates
-from tamis.rank.stochastic._learners import SubsetLearner
 from tamis.rank.stochastic._learning import Learned, learn_weights, null_place, shuffle_labels, spread
 from tamis.rank.stochastic._named import NAMED, open_learner
-from tamis.rank.stochastic._problem import Problem
+from tamis.rank.stochastic._problem import Problem, pose_problem
 from tamis.rank.stochastic._search import Schedule
-from tamis.rank.stochastic._split import Splitter, rows_per_draw
-from tamis.rank.stochastic._subset_size import check_sizes, cross_validate_sizes
-from tamis.rank.stochastic._table import SubsetTable, scale_table
+from tamis.rank.stochastic._subset_size import choose_size
 
 
 class OFW(Ranker):
@@ -85,8 +85,8 @@ class OFW(Ranker):
     max_iter : int, default=2000
     cv : int, default=5
         Folds by which ``subset_size`` is chosen.
-    null_control : bool, default=False
-        Learn once more on permuted labels, to see how far the error falls when there is nothing to find.
+    null_control : bool or int, default=False
+        Learn once more on permuted labels, or that many times, to see how far the error falls with nothing to find.
     checkpoint : path, default=None
         File that holds the state of a run; one that was interrupted goes on from there.
     n_jobs : int, default=None
@@ -99,8 +99,8 @@ class OFW(Ranker):
         The learned weights; they sum to one. ``scores_`` holds the same, NaN for features that never took part.
     energy_ : float
         Mean error of subsets drawn from it.
-    null_energy_ : float
-        The same, learned on permuted labels; with ``null_control`` only.
+    null_energy_, null_energies_ : float, ndarray
+        The same on permuted labels, in the mean and each time; with ``null_control`` only. One permutation is one draw.
     effective_number_ : float
         Exponential of the entropy of the probability.
     subset_size_ : int
@@ -121,8 +121,9 @@ class OFW(Ranker):
     given a row of it; a feature drawn twice counts once for the learner; no weight changes by more than a factor e, or
     0.3 / |F| in the Euclidean methods, in one step; steps that leave the simplex are projected back ("n_outside" in
     ``certificate_``); the stopping rule is relative to the largest weight, looks back to the last snapshot before n - n
-    / mu, and not before 10 mu steps. Features that are copies of another to the last digit, and constant ones, take no
-    part. With fewer rows than features a low energy proves nothing: see ``null_control``.
+    / mu, and not before 20 mu steps. Features that are copies of another to the last digit, and constant ones, take no
+    part; those that a Euclidean step left at the same weight tie. With fewer rows than features a low energy proves
+    nothing: see ``null_control``.
 
     References
     ----------
@@ -146,7 +147,14 @@ class OFW(Ranker):
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
         "estimator": [StrOptions(set(NAMED)), HasMethods("fit_subsets"), HasMethods(["fit", "predict"])],
-        "subset_size": [StrOptions({"sqrt"}), Interval(Integral, 1, None, closed="left"), list, tuple, np.ndarray],
+        "subset_size": [
+            StrOptions({"sqrt"}),
+            Interval(Integral, 1, None, closed="left"),
+            list,
+            tuple,
+            range,
+            np.ndarray,
+        ],
         "method": [StrOptions({"natural", "riemannian", "euclidean", "diffusion", "exact"})],
         "n_subsets": [Interval(Integral, 2, None, closed="left")],
         "train_size": [Interval(Integral, 2, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")],
@@ -168,7 +176,7 @@ class OFW(Ranker):
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "cv": [Interval(Integral, 2, None, closed="left")],
-        "null_control": ["boolean"],
+        "null_control": ["boolean", Interval(Integral, 0, None, closed="left")],
         "checkpoint": [str, os.PathLike, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -227,55 +235,40 @@ class OFW(Ranker):
 
     def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         check_place(self.checkpoint)
+        X = tame(X) if self.standardize else X
         check_classification_targets(y)
         self.classes_, codes = encode_classes(np.asarray(y))
         columns, group_of = choose_candidates(X, codes, self.preselect, self.group_correlation)
         if group_of is not None:
             self.group_of_ = group_of
-        seed = self._resume(self.checkpoint, X, codes, columns, int(rng.randint(np.iinfo(np.int32).max - 2)))[1]
-        self.subset_size_ = self._choose_size(X, codes, columns.size, seed)
+        n_null = int(self.null_control)
+        seed = self._resume(self.checkpoint, X, codes, columns, int(rng.randint(np.iinfo(np.int32).max - 1 - n_null)))[
+            1
+        ]
+        self.subset_size_, errors = choose_size(self, X, codes, columns.size, seed)
+        if errors is not None:
+            self.subset_size_errors_ = errors
+        places = [null_place(self.checkpoint, turn) for turn in range(n_null)]
         with open_learner(self.estimator, self.n_jobs) as learner:
-            problem = self._pose(learner, X, codes, columns)
+            problem = pose_problem(self, learner, X, codes, columns)
             found = self._learn(problem, X, columns, seed, self.checkpoint)
-            if self.null_control:
-                shuffled, place = shuffle_labels(problem, seed), null_place(self.checkpoint)
-                null = self._learn(shuffled, X, columns, seed + 1, place)
-                self.null_energy_, self.null_history_ = null.energy, null.history(columns, X.shape[1])
-        for each in (self.checkpoint, null_place(self.checkpoint)):
+            null = [
+                self._learn(shuffle_labels(problem, seed + turn), X, columns, seed + 1 + turn, place)
+                for turn, place in enumerate(places)
+            ]
+        for each in (self.checkpoint, *places):
             Checkpoint(each, {}).discard()
+        if null:
+            self.null_energies_ = np.array([each.energy for each in null])
+            self.null_energy_ = float(self.null_energies_.mean())
+            self.null_history_ = null[0].history(columns, X.shape[1])
         self.energy_, self.history_, self.n_iter_ = found.energy, found.history(columns, X.shape[1]), found.n_iter
         self.effective_number_ = effective_number(found.probability)
         self.probability_ = spread(found.probability, columns, X.shape[1])
         if not found.converged:
             warnings.warn(f"OFW has not settled: {found.problem(self._schedule())}", ConvergenceWarning, stacklevel=5)
-        best = columns[np.argsort(-found.probability, kind="stable")]
-        drawn = self.probability_ > 0
-        scores = np.where(drawn, self.probability_, np.nan)
-        return Ranking(best[drawn[best]], scores, certificate=found.certificate())
-
-    def _choose_size(self, X: Any, codes: np.ndarray, n_candidates: int, seed: int) -> int:
-        """Features per subset: given, the root of their number, or the best by cross-validation."""
-        if isinstance(self.subset_size, str):
-            return int(np.ceil(n_candidates**0.5))
-        if isinstance(self.subset_size, Integral):
-            return min(int(self.subset_size), n_candidates)
-        sizes = check_sizes(self.subset_size)  # type: ignore[arg-type]  # a sequence: all else is ruled out
-        self.subset_size_errors_ = cross_validate_sizes(self, X, codes, sizes, seed)
-        return min(min(self.subset_size_errors_, key=self.subset_size_errors_.__getitem__), n_candidates)
-
-    def _pose(self, learner: SubsetLearner, X: Any, codes: np.ndarray, columns: np.ndarray) -> Problem:
-        """The table in the learner's precision, and how its rows are drawn."""
-        n_classes = self.classes_.size
-        splitter = Splitter(
-            codes,
-            n_classes,
-            rows_per_draw(self.train_size, codes.size, n_classes),
-            n_classes > 2 and (self.multiclass == "ovr" or (self.multiclass == "auto" and learner.binary)),
-            self.evaluation == "out-of-bag",
-            self.balanced,
-        )
-        table = scale_table(X, columns, standardize=self.standardize, single=learner.single)
-        return Problem(SubsetTable(table), splitter, learner, self.subset_size_, self.n_subsets)
+        ranking = Ranking.from_scores(np.where(self.probability_ > 0, self.probability_, np.nan))
+        return replace(ranking, certificate=found.certificate())
 
     def _schedule(self) -> Schedule:
         return Schedule(self.method, self.learning_rate, self.decay, self.noise, self.mu, self.tol, self.max_iter)
@@ -293,7 +286,9 @@ class OFW(Ranker):
         told: dict[str, Any] = {}
         if place is not None:
             unlike = ("stop", "checkpoint", "n_jobs", "random_state", "null_control")
-            told = {name: repr(value) for name, value in self.get_params(deep=False).items() if name not in unlike}
+            told = {
+                name: joblib.hash(value) for name, value in self.get_params(deep=False).items() if name not in unlike
+            }
             told |= {"X": fingerprint(X), "y": fingerprint(codes), "candidates": fingerprint(columns)}
         checkpoint = Checkpoint(place, {"ranker": "OFW", **told})
         return checkpoint, *checkpoint.resume(seed, is_free=not isinstance(self.random_state, Integral))

@@ -30,8 +30,8 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     ofw : OFW, default=None
-        How the probability is learned; None is ``OFW()``. One that is fitted already stays as it is inside of
-        scikit-learn's ``FrozenEstimator``.
+        How the probability is learned; None is ``OFW()``: give one to search over ``ofw__subset_size``. One that is
+        fitted already stays as it is inside of scikit-learn's ``FrozenEstimator``.
     n_classifiers : int, default=50
     estimator : name, learner or classifier, default=None
         What votes, as for :class:`~tamis.OFW`; None is what the probability was learned with.
@@ -112,6 +112,8 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
         """The probability: learned now, or as it was learned before."""
         if isinstance(self.ofw, FrozenEstimator):
             check_is_fitted(self.ofw.estimator)
+            if not isinstance(self.ofw.estimator, OFW):
+                raise ValueError(f"ofw={self.ofw} holds no OFW: freeze a fitted OFW")
             return self.ofw.estimator
         ofw = OFW() if self.ofw is None else clone(self.ofw)
         if ofw.random_state is None:

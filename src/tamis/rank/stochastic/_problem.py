@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,8 @@ from tamis.kernels.feature_weighting import (
     subtract_baseline,
 )
 from tamis.rank.stochastic._learners import SubsetLearner
-from tamis.rank.stochastic._split import Split, Splitter
-from tamis.rank.stochastic._table import SubsetTable
+from tamis.rank.stochastic._split import Split, Splitter, rows_per_draw
+from tamis.rank.stochastic._table import SubsetTable, scale_table
 
 _MOST_DRAWS = 200_000
 _EXACT_SPLITS = 10  # over which the error of a set is averaged, where all sets are looked at
@@ -48,6 +49,21 @@ class Problem:
         """Error of each subset on one split."""
         seed = int(rng.randint(np.iinfo(np.int32).max - len(subsets)))
         return split.errors(self.learner.predict_split(self.table, subsets, split, seed))
+
+
+def pose_problem(ofw: Any, learner: SubsetLearner, X: Any, codes: np.ndarray, columns: np.ndarray) -> Problem:
+    """The table in the learner's precision, and how its rows are drawn, as an OFW asks for."""
+    n_classes = int(codes.max()) + 1
+    splitter = Splitter(
+        codes,
+        n_classes,
+        rows_per_draw(ofw.train_size, codes.size, n_classes),
+        one_vs_all=n_classes > 2 and (ofw.multiclass == "ovr" or (ofw.multiclass == "auto" and learner.binary)),
+        out_of_bag=ofw.evaluation == "out-of-bag",
+        balanced=ofw.balanced,
+    )
+    table = scale_table(X, columns, standardize=ofw.standardize, single=learner.single)
+    return Problem(SubsetTable(table), splitter, learner, ofw.subset_size_, ofw.n_subsets)
 
 
 class ExactProblem:

@@ -16,9 +16,9 @@ from tamis.kernels.feature_weighting import (
     riemannian_direction,
 )
 
-_MOST_SNAPSHOTS = 128
+_MOST_SNAPSHOTS = 64
 _MOST_MOVE = 0.3  # of P in a Euclidean step, relative to the uniform probability
-LEAST_LAG = 10  # steps over which a change is looked at, before it can be called small
+LEAST_LAG = 20  # steps over which a change is looked at, before it can be called small
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class State:
         if self.n_iter % self.stride:
             return
         self.taken_at.append(self.n_iter)
-        self.snapshots.append(self.probability)
+        self.snapshots.append(self.probability.astype(np.float32))  # many of them, and to look at
         if len(self.snapshots) > _MOST_SNAPSHOTS:
             self.stride *= 2
             kept = [place for place, n in enumerate(self.taken_at) if n % self.stride == 0]
@@ -149,9 +149,14 @@ def take_step(
         return multiply_probability(probability, -length * riemannian_direction(counted, probability)), False
     if schedule.method in ("natural", "exact"):
         return multiply_probability(probability, -length / size * natural_direction(counted, probability)), False
-    move = length / size**2 * euclidean_direction(counted, probability)
-    moved = probability - np.clip(move, -_MOST_MOVE / size, _MOST_MOVE / size)  # 1 / P of a rare feature is huge
+    moved = _walk(probability, counted, length)
     if schedule.method == "diffusion":
         moved += schedule.noise * np.sqrt(length) / size * rng.standard_normal(size)
-    outside = bool((moved < 0).any())
-    return project_onto_simplex(moved), outside
+    return project_onto_simplex(moved), bool((moved < 0).any())
+
+
+def _walk(probability: np.ndarray, counted: np.ndarray, length: float) -> np.ndarray:
+    """A Euclidean step, perhaps out of the simplex, and not far for any feature: 1 / P of a rare one is huge."""
+    size = probability.size
+    move = length / size**2 * euclidean_direction(counted, probability)
+    return probability - np.clip(move, -_MOST_MOVE / size, _MOST_MOVE / size)

@@ -105,7 +105,14 @@ def _learn_and_predict(
 
 
 def _learn(estimator: Any, table: np.ndarray, labels: np.ndarray, seed: int) -> list[Any]:
-    return [seeded_copy(estimator, seed).fit(table, codes) for codes in labels]
+    try:
+        return [seeded_copy(estimator, seed).fit(table, codes) for codes in labels]
+    except Exception as error:  # whatever a classifier raises, it does not say what it was given
+        fewest = min(np.unique(codes, return_counts=True)[1].min() for codes in labels)
+        raise ValueError(
+            f"{type(estimator).__name__} failed on {table.shape[0]} rows of {table.shape[1]} features, {fewest} in the "
+            f"rarest class: {error}. Raise train_size, or give another estimator"
+        ) from error
 
 
 def seeded_copy(estimator: Any, seed: int) -> Any:

@@ -19,11 +19,23 @@ from tamis.rank.stochastic._voters import train_voters
 _DRAWN = 50  # subsets that a size is judged by, in every fold
 
 
-def check_sizes(sizes: Sequence[int]) -> list[int]:
-    """The sizes to choose from, or an error that says what is wrong with them."""
+def choose_size(
+    ofw: Any, X: Any, codes: np.ndarray, n_candidates: int, seed: int
+) -> tuple[int, dict[int, float] | None]:
+    """Features per subset: given, the root of their number, or the best of several, with the errors of all."""
+    if isinstance(ofw.subset_size, str):
+        return int(np.ceil(n_candidates**0.5)), None
+    if isinstance(ofw.subset_size, Integral):
+        return min(int(ofw.subset_size), n_candidates), None
+    errors = cross_validate_sizes(ofw, X, codes, check_sizes(ofw.subset_size, n_candidates), seed)
+    return min(errors, key=errors.__getitem__), errors
+
+
+def check_sizes(sizes: Sequence[int], most: int) -> list[int]:
+    """The sizes to choose from, none above ``most``, or an error that says what is wrong with them."""
     if not len(sizes) or any(not isinstance(size, Integral) or size < 1 for size in sizes):
         raise ValueError(f"subset_size={sizes!r} must hold whole numbers of features, at least 1")
-    return sorted({int(size) for size in sizes})
+    return sorted({min(int(size), most) for size in sizes})
 
 
 def cross_validate_sizes(ofw: Any, X: Any, codes: np.ndarray, sizes: Sequence[int], seed: int) -> dict[int, float]:

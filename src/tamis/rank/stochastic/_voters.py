@@ -14,11 +14,12 @@ from tamis.rank.stochastic._learners import SubsetLearner, SubsetModels
 from tamis.rank.stochastic._table import SubsetTable, measure_columns
 
 _NUMBERS = 2**24  # that voters hold at a time while they learn or judge
+_ROWS = 2048  # that are judged at a time
 
 
 @dataclass(frozen=True)
-class Voters:
-    """Trained classifiers, and what they need to be asked about other rows.
+class VotersBlock:
+    """Some voters, and what they need to be asked about other rows.
 
     Attributes
     ----------
@@ -26,43 +27,57 @@ class Voters:
         The columns of the table that any of them looks at.
     center, scale : ndarray
         What is taken out of these columns, and what they are multiplied by.
-    parts : sequence of (subsets, models)
-        Subsets, as places among the columns, and the models on them.
+    subsets : ndarray of shape (n_voters, subset_size)
+        Places among the columns.
+    models : SubsetModels
     """
 
     columns: np.ndarray
     center: np.ndarray
     scale: np.ndarray
-    parts: Sequence[tuple[np.ndarray, SubsetModels]]
+    subsets: np.ndarray
+    models: SubsetModels
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Codes that each voter gives to each row."""
+        table = SubsetTable((_dense(X, self.columns) - self.center) * self.scale)
+        return self.models.predict(table.take(np.arange(X.shape[0]), self.subsets))[:, 0]
+
+
+@dataclass(frozen=True)
+class Voters:
+    """Trained classifiers."""
+
+    parts: Sequence[VotersBlock]
 
     def predict(self, X: Any) -> np.ndarray:
         """Codes that each voter gives to each row: shape (n_voters, n_rows)."""
-        predicted = []
-        for rows in blocks(X.shape[0], 2048):
-            table = SubsetTable((_dense(X[rows], self.columns) - self.center) * self.scale)
-            every = np.arange(table.values.shape[0])
-            predicted.append([models.predict(table.take(every, subsets))[:, 0] for subsets, models in self.parts])
-        return np.concatenate([np.concatenate(block) for block in predicted], axis=1)
+        return np.concatenate(
+            [np.concatenate([part.predict(X[rows]) for part in self.parts]) for rows in blocks(X.shape[0], _ROWS)],
+            axis=1,
+        )
 
 
 def train_voters(
     learner: SubsetLearner, X: Any, codes: np.ndarray, n_classes: int, subsets: np.ndarray, *, standardize: bool
 ) -> Voters:
-    """Train a classifier on each subset of the columns of ``X``, with all rows."""
+    """Train a classifier on each subset of the columns of ``X``, with all rows; some at a time."""
+    size = subsets.shape[1]
+    held = learner.numbers_per_subset(codes.size, 1, size, n_classes) + 4 * codes.size * size
+    some = blocks(len(subsets), _NUMBERS // held)
+    return Voters([_train(learner, X, codes, n_classes, subsets[part], standardize) for part in some])
+
+
+def _train(
+    learner: SubsetLearner, X: Any, codes: np.ndarray, n_classes: int, subsets: np.ndarray, standardize: bool
+) -> VotersBlock:
     columns, places = np.unique(subsets, return_inverse=True)
     places = places.reshape(subsets.shape)
     dense = _dense(X, columns)
-    center, scale = np.zeros(columns.size), np.ones(columns.size)
-    if standardize:
-        center, scale = measure_columns(dense)
-    table = SubsetTable((dense - center) * scale)
-    rows = np.arange(len(codes))
-    held = learner.numbers_per_subset(rows.size, 1, subsets.shape[1], n_classes) + 3 * rows.size * subsets.shape[1]
-    parts = [
-        (places[part], learner.fit_subsets(table.take(rows, places[part]), codes[None], np.ones(rows.size), n_classes))
-        for part in blocks(len(subsets), _NUMBERS // held)
-    ]
-    return Voters(columns, center, scale, parts)
+    center, scale = measure_columns(dense) if standardize else (np.zeros(columns.size), np.ones(columns.size))
+    tables = SubsetTable((dense - center) * scale).take(np.arange(codes.size), places)
+    models = learner.fit_subsets(tables, codes[None], np.ones(codes.size), n_classes)
+    return VotersBlock(columns, center, scale, places, models)
 
 
 def _dense(X: Any, columns: np.ndarray) -> np.ndarray:
