@@ -1,4 +1,8 @@
-"""Gadat & Younes (2007), Secs. 5.2.1 and 5.2.3: faces and digits by edge detectors, learned against uniform weights."""
+"""Gadat & Younes (2007), Secs. 5.2.1 and 5.2.3: faces and digits by edge detectors, learned against uniform weights.
+
+The rate was chosen on the last 1791 training rows of USPS, after four times the rate had shown a vote worse than the
+uniform one on its test set: weights that gather on few features make voters alike.
+"""
 
 from typing import Any
 
@@ -17,11 +21,11 @@ SETTINGS = {
     "evaluation": "out-of-bag",
     "standardize": False,
     "decay": 1000.0,
-    "learning_rate": 4000.0,
+    "learning_rate": 1000.0,
     "random_state": 0,
 }
 SIZES = {"faces": (20, 40, 60, 80, 100), "usps": (40, 60, 80, 100)}
-STEPS = {"faces": {"n_subsets": 60, "max_iter": 150}, "usps": {"n_subsets": 30, "max_iter": 100}}
+STEPS = {"faces": {"n_subsets": 60, "max_iter": 150}, "usps": {"n_subsets": 30, "max_iter": 60}}
 PAPER = {"faces": "1.6 % with 100 features (2 % uniform)", "usps": "3.2 % with 100 features"}
 
 

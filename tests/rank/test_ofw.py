@@ -10,11 +10,14 @@ import pytest
 from joblib import parallel_config
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
 
 from tamis import OFW, CorrelationScore, FisherScore, RandomSelection
@@ -745,3 +748,62 @@ def test_a_ranker_that_draws_may_preselect():
     X, y = make_data()
     found = quick(preselect=RandomSelection(stop=5, random_state=3)).fit(X, y)
     assert set(found.order_) <= set(RandomSelection(stop=5, random_state=3).fit(X, y).get_support(indices=True))
+
+
+# What users once stumbled over
+
+
+def test_units_and_offsets_of_columns_do_not_matter():
+    X, y = make_data()
+    scale = 10.0 ** np.arange(-3, 5)
+    plain, other = (quick(tol=0.3).fit(table, y) for table in (X, X * scale + 3 * scale))
+    np.testing.assert_allclose(other.probability_, plain.probability_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_the_unit_of_the_whole_table_does_not_matter(factor):
+    X, y = make_data()
+    np.testing.assert_allclose(
+        quick("svm").fit(X * factor, y).probability_, quick("svm").fit(X, y).probability_, rtol=1e-6
+    )
+
+
+def test_machines_bear_large_numbers_where_nothing_is_standardized():
+    X, y = make_data()
+    found = quick("svm", standardize=False).fit(X * 1e8, y)
+    assert found.order_[0] == 0
+
+
+def test_a_classifier_that_fails_is_named_with_what_it_was_given():
+    X, y = make_data(n_samples=30)
+    rare = np.where(np.arange(30) < 2, 7, y)
+    with pytest.raises(ValueError, match=r"QuadraticDiscriminantAnalysis failed on 6 rows.*Raise train_size"):
+        quick(QuadraticDiscriminantAnalysis(), train_size=6).fit(X, rare)
+
+
+@pytest.mark.parametrize("estimator", [KMeans(), OneClassSVM()])
+def test_what_is_no_classifier_is_refused(estimator):
+    with pytest.raises(ValueError, match="is no classifier"):
+        quick(estimator).fit(*make_data())
+
+
+def test_sizes_beyond_the_number_of_columns_are_one_size():
+    X, y = make_data()
+    found = quick(subset_size=range(6, 12), cv=2, tol=1.0).fit(X, y)
+    assert set(found.subset_size_errors_) == {6, 7, 8}
+
+
+def test_the_energy_is_judged_on_draws_that_the_search_has_not_seen(monkeypatch):
+    drawn = []
+    draw = Splitter.draw
+
+    def remember(self, rng):
+        split = draw(self, rng)
+        drawn.append(split.train.tolist())
+        return split
+
+    monkeypatch.setattr(Splitter, "draw", remember)
+    found = quick(max_iter=40, learning_rate=1.0).fit(*make_data())
+    searched, judged = drawn[: found.n_iter_], drawn[found.n_iter_ :]
+    assert len(judged) == _learning._JUDGED
+    assert not any(rows in searched for rows in judged)
