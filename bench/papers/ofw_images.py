@@ -2,8 +2,8 @@
 
 Voters are support vector machines, as in the paper. On faces the weights are learned with them, too; on USPS with ridge
 classifiers, which share one system among the ten classes: ten times as many subsets can be looked at. Its learner and
-rate were chosen on the last 1791 training rows, after machines on few subsets had shown votes worse than the uniform one
-on the test set: weights that gather on few features by chance make voters alike.
+rate were chosen on the last 1791 training rows, after machines on few subsets had shown votes worse than the uniform
+one on the test set: weights that gather on few features by chance make voters alike.
 """
 
 from typing import Any
