@@ -4,8 +4,8 @@ Figures are balanced error rates on the official validation sets, in percent. Th
 where several are given, the number of features are chosen by cross-validation on the training set, every fold with a
 preparation and a ranking of its own; so are those of the methods beside ours. Rates, steps and subset sizes of OFW were
 settled beforehand, by cross-validation on the training sets too, with two exceptions: DEXTER's settings were looked for
-again after 6.9, 7.4 and 7.9 on the validation set, with weaker screens, and MADELON's subset size and steps were chosen so that all
-informative features come on top.
+again after 6.9, 7.4 and 7.9 on the validation set, with weaker screens, and MADELON's subset size and steps were chosen
+so that all informative features come on top.
 """
 
 import warnings

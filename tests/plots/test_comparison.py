@@ -4,23 +4,13 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from sklearn.datasets import load_iris, load_wine
 
 from tamis import FisherScore, MaxVariance
 from tamis.assess._compare import compare
 from tamis.assess._criteria import Criterion
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
-
-from tamis.plots import ComparisonDisplay  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    pyplot.close("all")
+from tamis.plots import ComparisonDisplay
 
 
 @pytest.fixture(scope="module")

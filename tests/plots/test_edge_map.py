@@ -4,24 +4,14 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_digits
 
 from tamis import FisherScore
 from tamis.dictionary import Edges
 from tamis.kernels.edges import STEPS
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
-
-from tamis.plots import EdgeMapDisplay  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    pyplot.close("all")
+from tamis.plots import EdgeMapDisplay
 
 
 @pytest.fixture(scope="module")

@@ -2,20 +2,13 @@
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from sklearn.base import BaseEstimator
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
-
-from tamis.plots import EnergyDisplay  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    pyplot.close("all")
+from tamis import OFW
+from tamis.plots import EnergyDisplay
 
 
 class Run(BaseEstimator):
@@ -136,3 +129,15 @@ def test_other_mistakes_are_refused_too():
     other.scores_ = np.ones(3)
     with pytest.raises(ValueError, match="Run has no history_ of its iterations; give a fitted OFW"):
         EnergyDisplay.from_estimators(other)
+
+
+def test_a_run_and_its_control_can_be_drawn():
+    X, y = load_iris(return_X_y=True)
+    ofw = OFW("tree", subset_size=2, n_subsets=20, null_control=True, random_state=0).fit(X, y)
+    display = EnergyDisplay.from_estimators(ofw, effective_number=True)
+    assert "permuted labels" in str([text.get_text() for text in display.figure_.findobj(pyplot.Text)])
+
+
+def test_several_runs_without_names_are_refused():
+    with pytest.raises(ValueError, match="a mapping that names them"):
+        EnergyDisplay.from_estimators([fitted(), fitted(1)])

@@ -2,23 +2,13 @@
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from sklearn.linear_model import LinearRegression
 
 from tamis import CorrelationScore, GramSchmidt
 from tamis.datasets import make_linear
+from tamis.plots import PathDisplay
 from tamis.stop import CrossValidation, LeaveOneOut, Probe
-
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
-
-from tamis.plots import PathDisplay  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture

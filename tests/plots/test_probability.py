@@ -2,20 +2,13 @@
 
 import numpy as np
 import pytest
+from matplotlib import colors, pyplot
 from sklearn.base import BaseEstimator
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
-
-from tamis.plots import ProbabilityDisplay  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    pyplot.close("all")
+from tamis import OFW
+from tamis.plots import ProbabilityDisplay
 
 
 class Run(BaseEstimator):
@@ -52,7 +45,7 @@ def test_leading_features_are_named_and_the_others_are_one_gray_line():
         np.testing.assert_array_equal(lines[f"gene {j}"].get_xdata(), run.history_["iteration"])
         np.testing.assert_array_equal(lines[f"gene {j}"].get_ydata(), run.history_["probability"][:, j])
     np.testing.assert_allclose(sum(line.get_ydata() for line in lines.values()), 1.0)
-    red, green, blue = matplotlib.colors.to_rgb(lines["all others"].get_color())
+    red, green, blue = colors.to_rgb(lines["all others"].get_color())
     assert red == green == blue
     [legend] = display.figure_.legends
     assert [text.get_text() for text in legend.get_texts()] == [*(f"gene {j}" for j in run.order_[:4]), "all others"]
@@ -108,3 +101,10 @@ def test_what_cannot_be_drawn_is_refused():
         ProbabilityDisplay([0, 1], np.ones((2, 2)), ["a"])
     with pytest.raises(ValueError, match=r"others of shape \(3,\) is not of 2 iterations"):
         ProbabilityDisplay([0, 1], np.ones((2, 1)), ["a"], np.ones(3))
+
+
+def test_a_learned_probability_can_be_drawn_over_time():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    ofw = OFW("tree", subset_size=2, n_subsets=20, random_state=0).fit(X, y)
+    frame = ProbabilityDisplay.from_estimator(ofw, n_features=2).frame()
+    assert {"petal length (cm)", "petal width (cm)"} <= set(frame["feature"])
