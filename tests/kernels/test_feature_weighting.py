@@ -219,14 +219,14 @@ def test_features_are_drawn_as_often_as_their_probability_says():
 
 
 def test_no_feature_without_probability_is_drawn_where_rounding_is_worst():
-    class Largest:
+    class Largest(np.random.RandomState):
         def random_sample(self, shape):
             return np.full(shape, 1 - 2.0**-53)
 
     probability = np.append(np.full(7, 1 / 7), 0.0)
     assert draw_subsets(probability, 3, 2, Largest()).max() == 6
 
-    class Smallest:
+    class Smallest(np.random.RandomState):
         def random_sample(self, shape):
             return np.zeros(shape)
 
