@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from scipy import sparse
+
+from tamis.kernels.blocks import blocks
 
 _CLOSE = {"float64": 1e-9, "float32": 1e-6}  # largest difference of entries, relative to the norm of a column
+_NUMBERS = 2**22  # that are copied at a time
 
 
 def distinct_columns(Z: np.ndarray, norm2: np.ndarray) -> np.ndarray:
@@ -58,6 +64,42 @@ def order_by_values(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
     order = np.argsort(np.abs(key), kind="stable")
     turned = columns[order] * sign[order, None]
     return order, sign, 1 + np.flatnonzero(np.all(turned[1:] == turned[:-1], axis=1))
+
+
+def order_columns(X: Any) -> np.ndarray:
+    """Places of the columns in an order that depends on their values alone, without copies to the last digit.
+
+    Units and offsets do not matter either, but for rounding.
+    """
+    X = sparse.csc_array(X) if sparse.issparse(X) else X
+    key = _column_keys(X)
+    order = np.argsort(key, kind="stable")
+    alike = 1 + np.flatnonzero(np.diff(key[order]) == 0)
+    copies = [place for place in alike.tolist() if _are_equal(X, int(order[place - 1]), int(order[place]))]
+    return np.delete(order, copies)
+
+
+def _column_keys(X: Any) -> np.ndarray:
+    """Correlation of every column with one random vector, column by column, unlike BLAS: places must not matter."""
+    along = np.random.RandomState(0).standard_normal(X.shape[0])
+    along -= along.mean()
+    if sparse.issparse(X):
+        total, squares = X.T @ np.ones(X.shape[0]), X.multiply(X).T @ np.ones(X.shape[0])
+        return (X.T @ along) / np.sqrt(np.maximum(squares - total**2 / X.shape[0], np.finfo(float).tiny))
+    key = np.empty(X.shape[1])
+    for block in blocks(X.shape[1], _NUMBERS // X.shape[0]):
+        columns = np.ascontiguousarray(X[:, block].T, dtype=float)
+        columns -= columns.mean(axis=1, keepdims=True)
+        norm = np.sqrt(np.einsum("ij,ij->i", columns, columns))
+        key[block] = np.einsum("ij,j->i", columns, along) / np.maximum(norm, np.finfo(float).tiny)
+    return key
+
+
+def _are_equal(X: Any, i: int, j: int) -> bool:
+    if not sparse.issparse(X):
+        return np.array_equal(X[:, i], X[:, j])
+    a, b = (slice(X.indptr[column], X.indptr[column + 1]) for column in (i, j))
+    return np.array_equal(X.indices[a], X.indices[b]) and np.array_equal(X.data[a], X.data[b])
 
 
 def _copies_within(Z: np.ndarray, columns: np.ndarray, close: float) -> list[int]:

@@ -41,12 +41,12 @@ def group_columns(X: Any, priority: np.ndarray, threshold: float) -> np.ndarray:
     for block in blocks(priority.size, _WIDTH):
         places = priority[block]
         Z = _unit_columns(X, places)
-        best = _most_alike(led, Z, threshold)
+        best, outside = _most_alike(led, Z, threshold)
         inside = np.abs(Z.T @ Z)
         new: list[int] = []  # leaders, by place in the block
         for j in range(places.size):
             nearest = new[int(np.argmax(inside[new, j]))] if new else -1
-            if best[j] >= 0 and (not new or _alike(led, Z, best[j], j) >= inside[nearest, j]):
+            if best[j] >= 0 and (not new or outside[j] >= inside[nearest, j]):
                 leader[places[j]] = chosen[best[j]]
             elif new and inside[nearest, j] >= threshold:
                 leader[places[j]] = places[nearest]
@@ -66,14 +66,10 @@ def _unit_columns(X: Any, places: np.ndarray) -> np.ndarray:
     return Z / np.where(norm > 0, norm, 1.0)
 
 
-def _most_alike(led: np.ndarray, Z: np.ndarray, threshold: float) -> np.ndarray:
-    """Place of the leader each column correlates most with, -1 where none does enough."""
+def _most_alike(led: np.ndarray, Z: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+    """Place of the leader each column correlates most with, -1 where none does enough, and how much."""
     if not led.shape[1]:
-        return np.full(Z.shape[1], -1)
+        return np.full(Z.shape[1], -1), np.zeros(Z.shape[1])
     alike = np.abs(led.T @ Z)
-    best = alike.argmax(axis=0)
-    return np.where(alike[best, np.arange(Z.shape[1])] >= threshold, best, -1)
-
-
-def _alike(led: np.ndarray, Z: np.ndarray, i: int, j: int) -> float:
-    return abs(float(led[:, i] @ Z[:, j]))
+    best, most = alike.argmax(axis=0), alike.max(axis=0)
+    return np.where(most >= threshold, best, -1), most

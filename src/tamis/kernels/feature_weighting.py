@@ -9,15 +9,12 @@ mean, each in a geometry of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import comb
 
 import numpy as np
 from scipy.special import xlogy
-
-Tangent = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 _MOST_CHANGE = 1.0  # of log P in one step
 

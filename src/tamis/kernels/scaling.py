@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils._array_api import get_namespace, get_namespace_and_device, move_to
 
-from tamis.kernels.columns import as_columns, to_numpy
+from tamis.kernels.columns import Columns, as_columns, to_numpy
 
 Array = Any  # an array of any Array-API namespace
 
@@ -32,8 +32,7 @@ def scale_columns(X: Array, spread: np.ndarray) -> Array:
 def standardize_columns(X: Array) -> Array:
     """Columns of zero mean and unit variance, constant ones zero; sparse ones keep their mean, unseen by distances."""
     columns = as_columns(X)
-    norm2 = to_numpy(columns.norm2)
-    scale = np.sqrt(np.divide(X.shape[0], norm2, out=np.zeros_like(norm2), where=norm2 > 0))
+    scale = _unit_scale(columns, X.shape[0])
     if sparse.issparse(X):
         return (X @ sparse.diags_array(scale.astype(X.dtype))).tocsr()
     xp, _, _ = get_namespace_and_device(X)
@@ -41,6 +40,17 @@ def standardize_columns(X: Array) -> Array:
     Z = X - xp.astype(center, X.dtype, copy=False)
     Z *= xp.astype(columns.as_array(scale), X.dtype, copy=False)
     return Z
+
+
+def measure_columns(X: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Mean of every column, and one over its standard deviation, zero where it is constant: for other rows to come."""
+    columns = as_columns(X)
+    return to_numpy(columns.means(np.arange(X.shape[1]))), _unit_scale(columns, X.shape[0])
+
+
+def _unit_scale(columns: Columns, n_rows: int) -> np.ndarray:
+    norm2 = to_numpy(columns.norm2)
+    return np.sqrt(np.divide(n_rows, norm2, out=np.zeros_like(norm2), where=norm2 > 0))
 
 
 def tame(X: Array) -> Array:

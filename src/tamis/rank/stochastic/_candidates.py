@@ -6,16 +6,13 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 
 from tamis.base import Ranker, fresh
-from tamis.kernels.blocks import blocks
 from tamis.kernels.columns import as_columns, to_numpy
+from tamis.kernels.copies import order_columns
 from tamis.kernels.correlation_groups import group_columns
 from tamis.rank.univariate._fisher_score import FisherScore
-
-_NUMBERS = 2**22  # that are copied at a time
 
 
 def choose_candidates(
@@ -63,42 +60,6 @@ def preselect_columns(preselect: Any, X: Any, y: np.ndarray) -> np.ndarray:
 
 def _fisher(y: np.ndarray) -> FisherScore:
     return FisherScore(form="unbiased" if np.unique(y).size == 2 else "scatter")
-
-
-def order_columns(X: Any) -> np.ndarray:
-    """Places of the columns in an order that depends on their values alone, without copies to the last digit.
-
-    Units and offsets do not matter either, but for rounding.
-    """
-    X = sparse.csc_array(X) if sparse.issparse(X) else X
-    key = _column_keys(X)
-    order = np.argsort(key, kind="stable")
-    alike = 1 + np.flatnonzero(np.diff(key[order]) == 0)
-    copies = [place for place in alike.tolist() if _are_equal(X, int(order[place - 1]), int(order[place]))]
-    return np.delete(order, copies)
-
-
-def _column_keys(X: Any) -> np.ndarray:
-    """Correlation of every column with one random vector, column by column, unlike BLAS: places must not matter."""
-    along = np.random.RandomState(0).standard_normal(X.shape[0])
-    along -= along.mean()
-    if sparse.issparse(X):
-        total, squares = X.T @ np.ones(X.shape[0]), X.multiply(X).T @ np.ones(X.shape[0])
-        return (X.T @ along) / np.sqrt(np.maximum(squares - total**2 / X.shape[0], np.finfo(float).tiny))
-    key = np.empty(X.shape[1])
-    for block in blocks(X.shape[1], _NUMBERS // X.shape[0]):
-        columns = np.ascontiguousarray(X[:, block].T, dtype=float)
-        columns -= columns.mean(axis=1, keepdims=True)
-        norm = np.sqrt(np.einsum("ij,ij->i", columns, columns))
-        key[block] = np.einsum("ij,j->i", columns, along) / np.maximum(norm, np.finfo(float).tiny)
-    return key
-
-
-def _are_equal(X: Any, i: int, j: int) -> bool:
-    if not sparse.issparse(X):
-        return np.array_equal(X[:, i], X[:, j])
-    a, b = (slice(X.indptr[column], X.indptr[column + 1]) for column in (i, j))
-    return np.array_equal(X.indices[a], X.indices[b]) and np.array_equal(X.data[a], X.data[b])
 
 
 def lead_groups(X: Any, y: np.ndarray, threshold: float) -> np.ndarray:

@@ -204,7 +204,7 @@ class OFW(Ranker):
         tol: float = 0.05,
         max_iter: int = 2000,
         cv: int = 5,
-        null_control: bool = False,
+        null_control: bool | int = False,
         checkpoint: str | os.PathLike | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -242,9 +242,9 @@ class OFW(Ranker):
         if group_of is not None:
             self.group_of_ = group_of
         n_null = int(self.null_control)
-        seed = self._resume(self.checkpoint, X, codes, columns, int(rng.randint(np.iinfo(np.int32).max - 1 - n_null)))[
-            1
-        ]
+        drawn = int(rng.randint(np.iinfo(np.int32).max - 1 - n_null))
+        # that of an interrupted run, if there is one
+        _, seed, _ = self._resume(self.checkpoint, X, codes, columns, drawn)
         self.subset_size_, errors = choose_size(self, X, codes, columns.size, seed)
         if errors is not None:
             self.subset_size_errors_ = errors

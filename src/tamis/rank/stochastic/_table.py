@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tamis.kernels.columns import as_columns, to_numpy
+from tamis.kernels.scaling import measure_columns
 
 
 class SubsetTable:
@@ -72,11 +72,3 @@ def scale_table(X: Any, columns: np.ndarray, *, standardize: bool, single: bool)
     if sparse.issparse(X):
         return (X @ sparse.diags_array(scale)).astype(precision)
     return ((X - center) * scale).astype(precision)
-
-
-def measure_columns(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Mean of every column, and one over its standard deviation, zero where it is constant."""
-    columns = as_columns(X)
-    norm2 = to_numpy(columns.norm2)
-    scale = np.sqrt(np.divide(X.shape[0], norm2, out=np.zeros_like(norm2), where=norm2 > 0))
-    return to_numpy(columns.means(np.arange(X.shape[1]))), scale

@@ -10,8 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from tamis.kernels.blocks import blocks
+from tamis.kernels.scaling import measure_columns
 from tamis.rank.stochastic._learners import SubsetLearner, SubsetModels
-from tamis.rank.stochastic._table import SubsetTable, measure_columns
+from tamis.rank.stochastic._table import SubsetTable
 
 _NUMBERS = 2**24  # that voters hold at a time while they learn or judge
 _ROWS = 2048  # that are judged at a time
