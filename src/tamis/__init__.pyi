@@ -1,6 +1,8 @@
 # The public names, one line each; __init__.py loads them on first use.
 from tamis.rank.greedy._forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
+from tamis.rank.greedy._grafting import Grafting as Grafting
 from tamis.rank.greedy._gram_schmidt import GramSchmidt as GramSchmidt
+from tamis.rank.greedy._rfe import RFE as RFE
 from tamis.rank.neural._agnos_g import AgnosG as AgnosG
 from tamis.rank.neural._agnos_s import AgnosS as AgnosS
 from tamis.rank.neural._agnos_w import AgnosW as AgnosW

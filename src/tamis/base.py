@@ -295,6 +295,10 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """The given features of a validated table."""
         return _safe_indexing(X, indices, axis=1)
 
+    def _candidate_order(self) -> np.ndarray:
+        """Candidates best first, after ``fit``: what :meth:`_features` may be asked for."""
+        return np.asarray(move_to(self.order_, xp=np, device="cpu"))
+
     def name_features(self, names: Sequence[str]) -> Ranker:
         """Name the columns of tables that carry no names, such as sparse ones: reasons and errors speak of them.
 

@@ -17,8 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
+from tamis._validation import known_names
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, finish, fresh, track, weight_argument
-from tamis.kernels.columns import to_numpy
 from tamis.kernels.targets import infer_task
 
 
@@ -167,8 +167,10 @@ def _fold_scores(
     stop = int(sizes[-1]) if sizes[-1] <= ranker._n_candidates(X) else None
     weight = None if sample_weight is None else sample_weight[train]
     inner = fresh(ranker, stop=stop)
+    if (names := known_names(ranker)) is not None:
+        inner.name_features(names)
     inner.fit(X_train, y[train], **weight_argument(weight))
-    order = to_numpy(inner.order_)
+    order = inner._candidate_order()
     scorer = check_scoring(estimator, scoring=scoring)
     scores = []
     for k in sizes:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule, track
 from tamis.kernels.columns import to_numpy
 from tamis.kernels.copies import order_by_values
 from tamis.kernels.scaling import shift_columns, tame, wild_exponents
 from tamis.kernels.targets import encode_classes, encode_target, infer_task
+from tamis.rank._rounds import STEP_CONSTRAINT, StepSize, batch_size, countdown
 from tamis.rank.neural._torch import choose_device, load_torch, seeded_generator
 
 if TYPE_CHECKING:
@@ -202,17 +203,16 @@ class BackwardRanker(NetworkRanker):
 
     one_shot: ClassVar[bool] = False
 
-    step: float
+    step: StepSize
 
     _parameter_constraints: ClassVar[dict] = {
         **NetworkRanker._parameter_constraints,
-        "step": [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 1, closed="neither")],
+        "step": STEP_CONSTRAINT,
     }
 
     def _batch(self, n_left: int) -> int:
         """How many to leave out of so many."""
-        wanted = int(self.step) if isinstance(self.step, Integral) else max(1, int(self.step * n_left))
-        return min(wanted, n_left)
+        return batch_size(self.step, n_left)
 
     def _rank_departed(self, task: Task, departures: list[Departure], trainings: list[Training]) -> Ranking:
         """Inputs as columns, best first; copies of a ranked one come last, for leaving them out costs nothing."""
@@ -241,7 +241,7 @@ class EliminationRanker(BackwardRanker):
 
         departures: list[Departure] = []
         Z = task.Z[:, alive]
-        for n_left in track(self, self._countdown(alive.size), task_name="eliminate"):
+        for n_left in track(self, countdown(self.step, alive.size), task_name="eliminate"):
             loss = task.goal.loss(network(Z)).item()
             cost = losses_without(network, Z, task.goal) - loss
             worst = np.lexsort((-task.inputs.first[alive], cost))  # of equals the last column goes first
@@ -255,11 +255,6 @@ class EliminationRanker(BackwardRanker):
         if alive.size:  # a callback has ended the elimination
             departures += [(int(alive[j]), float(cost[j]), {}) for j in np.argsort(cost, kind="stable")]
         return self._rank_departed(task, departures, trainings)
-
-    def _countdown(self, n_left: int) -> Iterator[int]:
-        while n_left > 0:
-            yield n_left
-            n_left -= self._batch(n_left)
 
 
 def encode_goal(y: np.ndarray, task: str) -> tuple[np.ndarray, bool]:

@@ -1,0 +1,36 @@
+"""Rounds of an elimination: how many leave in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral
+
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+
+StepSize = float | str  # a count, a fraction of those left, or "halving"
+
+STEP_CONSTRAINT = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(RealNotInt, 0, 1, closed="neither"),
+    StrOptions({"halving"}),
+]
+
+
+def batch_size(step: StepSize, n_left: int) -> int:
+    """How many of ``n_left`` to leave out now: a count, a fraction of those left, or down to a power of two."""
+    if isinstance(step, str):
+        return n_left - (1 << (n_left - 1).bit_length() >> 1) if n_left > 1 else n_left
+    wanted = int(step) if isinstance(step, Integral) else max(1, int(float(step) * n_left))
+    return min(wanted, n_left)
+
+
+def countdown(step: StepSize, n_left: int) -> Iterator[int]:
+    """How many are left at the start of every round, to the last."""
+    while n_left > 0:
+        yield n_left
+        n_left -= batch_size(step, n_left)
+
+
+def count_rounds(step: StepSize, n_left: int) -> int:
+    """Rounds to the last."""
+    return -(-n_left // int(step)) if isinstance(step, Integral) else sum(1 for _ in countdown(step, n_left))

@@ -1,0 +1,103 @@
+"""Linear machines on few rows: features are taken out of the products of the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from tamis.kernels.active_set import DenseGram, add_square
+from tamis.kernels.weight_search import WeightSearch
+from tamis.rank.greedy._learners import Learner, Problem
+from tamis.rank.greedy._machines import LinearMachines, Part, among_rows, by_rows, penalized_intercept, train_dual
+
+_FEW = 4  # columns that are taken out of a matrix one by one
+
+
+class GramMachines(LinearMachines):
+    """Linear machines on the n x n products of the rows, from which columns are taken out: no more rows than columns.
+
+    Taking one column out costs O(n^2); weights of all features are computed only when they may have changed enough.
+    """
+
+    def __init__(self, table: Any, problems: list[Problem], learner: Learner, tol: float) -> None:
+        self.search = WeightSearch(table)
+        self.is_sparse = sparse.issparse(table)
+        self.n_samples = table.shape[1]
+        self.added = penalized_intercept(learner)
+        self._n_fresh = table.shape[0]
+        products = self._products()
+        self.parts = []
+        for rows, group in by_rows(problems, self.n_samples):
+            gram = DenseGram(among_rows(products, rows))
+            self.parts.append(Part(rows, gram, [train_dual(gram, problem, learner, tol) for problem in group]))
+        self._solve()
+
+    @property
+    def features(self) -> np.ndarray:
+        """Columns left."""
+        return self.search.features
+
+    @property
+    def n_features(self) -> int:
+        """How many columns are left."""
+        return self.search.n_left
+
+    @property
+    def squared_norm(self) -> float:
+        """Of the weights; a penalized intercept is none."""
+        return sum(machine.squared_norm - self.added * float(machine.v.sum()) ** 2 for machine in self.machines)
+
+    def criteria(self) -> np.ndarray:
+        """Squared weights."""
+        return self.search.weights(self._duals())
+
+    def least(self) -> tuple[int, float]:
+        """The feature of least weight."""
+        return self.search.least(self._duals())
+
+    def remove(self, features: np.ndarray) -> None:
+        """Take columns out of the products."""
+        columns = self.search.remove(features)
+        n_left = self.search.n_left
+        if 2 * n_left <= self._n_fresh:  # what is left must not lose digits to what has gone
+            self._n_fresh = n_left
+            products = self._products()
+            for part in self.parts:
+                self._replace(part, among_rows(products, part.rows))
+        elif len(columns) > _FEW:
+            for part in self.parts:
+                mine = columns[:, part.rows]
+                self._replace(part, part.data.matrix - mine.T @ mine)
+        else:
+            for column in columns:
+                self._take_out(column)
+        self._solve()
+
+    def _products(self) -> np.ndarray:
+        table = self.search.table
+        products = table.T @ table
+        return (products.toarray() if sparse.issparse(products) else products) + self.added
+
+    def _replace(self, part: Part, matrix: np.ndarray) -> None:
+        part.data.matrix = matrix
+        part.data.refresh()
+        for machine in part.machines:
+            machine.rebase()
+
+    def _take_out(self, column: np.ndarray) -> None:
+        for part in self.parts:
+            mine = column[part.rows]
+            _subtract_square(part.data.matrix, mine, is_sparse=self.is_sparse)
+            for machine in part.machines:
+                machine.forget(mine)
+
+
+def _subtract_square(matrix: np.ndarray, column: np.ndarray, *, is_sparse: bool) -> None:
+    """``matrix -= column column'``, in place."""
+    if is_sparse:
+        entries = np.flatnonzero(column)
+        matrix[np.ix_(entries, entries)] -= column[entries, None] * column[entries]
+    else:
+        add_square(matrix, column, -1.0)
