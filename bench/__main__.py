@@ -13,6 +13,7 @@ BENCHES = {
     "hidden-units": "bench.papers.hidden_units",
     "ofw": "bench.papers.ofw",
     "ofw-speed": "bench.speed.ofw",
+    "rfe-speed": "bench.speed.rfe",
     "probe": "bench.papers.probe",
     "gram-schmidt-speed": "bench.speed.gram_schmidt",
     "spectral-speed": "bench.speed.spectral",

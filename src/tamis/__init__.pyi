@@ -2,7 +2,11 @@
 from tamis.rank.greedy._forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
 from tamis.rank.greedy._grafting import Grafting as Grafting
 from tamis.rank.greedy._gram_schmidt import GramSchmidt as GramSchmidt
+from tamis.rank.greedy._perceptron_elimination import PerceptronElimination as PerceptronElimination
+from tamis.rank.greedy._polynomial_selection import PolynomialSelection as PolynomialSelection
 from tamis.rank.greedy._rfe import RFE as RFE
+from tamis.rank.greedy._svm_bound_elimination import SVMBoundElimination as SVMBoundElimination
+from tamis.rank.greedy._tree_selector import TreeSelector as TreeSelector
 from tamis.rank.neural._agnos_g import AgnosG as AgnosG
 from tamis.rank.neural._agnos_s import AgnosS as AgnosS
 from tamis.rank.neural._agnos_w import AgnosW as AgnosW

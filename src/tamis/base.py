@@ -299,6 +299,17 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """Candidates best first, after ``fit``: what :meth:`_features` may be asked for."""
         return np.asarray(move_to(self.order_, xp=np, device="cpu"))
 
+    def _among_copies(self, place: np.ndarray) -> Ranker:
+        """A fresh ranker for a table of all columns and as many copies of them, put in the order ``place``."""
+        return fresh(self, stop=None)
+
+    def _standing(self, place: np.ndarray, fitted: Any) -> np.ndarray:
+        """What such a ranker found: a value per candidate and per copy, higher is better, NaN where there is none."""
+        value = np.empty(place.size)
+        found = fitted.scores_ if self.one_shot else -fitted.ranking_
+        value[place] = move_to(found, xp=np, device="cpu")
+        return value
+
     def name_features(self, names: Sequence[str]) -> Ranker:
         """Name the columns of tables that carry no names, such as sparse ones: reasons and errors speak of them.
 

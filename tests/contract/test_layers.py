@@ -14,7 +14,7 @@ ALLOWED = {
     "kernels": set(),
     "base": {"kernels"},
     "datasets": set(),
-    "rank": {"kernels", "base"},
+    "rank": {"kernels", "base", "dictionary"},
     "stop": {"kernels", "base"},
     "dimension": {"kernels", "base"},
     "dictionary": {"kernels", "base"},

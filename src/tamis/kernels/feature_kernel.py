@@ -86,7 +86,7 @@ class FeatureKernel:
         self.kernel: Kernel = "poly" if kernel == "polynomial" else kernel
         self.gamma = 1.0 / max(Z.shape[1], 1) if gamma is None else float(gamma)
         self.degree, self.coef0 = degree, coef0
-        self._Z = sparse.csc_array(Z, dtype=float) if sparse.issparse(Z) else np.asarray(Z, dtype=float)
+        self._Z = sparse.csc_array(Z, dtype=float) if sparse.issparse(Z) else np.asarray(Z, dtype=float, order="F")
         self._in = np.ones(Z.shape[1], dtype=bool)
         self._compute()
 
@@ -160,7 +160,7 @@ class FeatureKernel:
         """Values of features, of shape (n_rows, len(features)); not to be written to."""
         self._check_in(features)
         if isinstance(self._Z, np.ndarray):
-            return self._Z[:, features] if rows is None else self._Z[np.ix_(rows, features)]
+            return self._Z.T[features].T if rows is None else self._Z.T[np.ix_(features, rows)].T
         columns = self._Z[:, features].toarray()
         return columns if rows is None else columns[rows]
 
@@ -180,7 +180,7 @@ class FeatureKernel:
         self._check_in(features)
         if not self.is_closed:
             return self.matrix[left, right] - self.without(features)[:, left, right]
-        columns = np.ascontiguousarray(self.columns(features).T)
+        columns = self.columns(features).T
         share = self._combine(columns[:, left], columns[:, right])
         if self.kernel == "linear":
             return share

@@ -22,6 +22,7 @@ from scipy.special import expit
 _AGE = 64  # eliminations after which the inverse is computed anew
 _HALVINGS = 30
 _DAMPING = 1e-13  # of a Hessian's unit diagonal, so that it can always be inverted
+_SHRUNK = 1e6  # an inverse that was once so many times larger has lost too many digits
 
 
 class PrimalMachine:
@@ -58,7 +59,7 @@ class PrimalMachine:
         self.w, self.f = np.zeros(penalty.size), np.zeros(target.size)
         self.known: np.ndarray | None = None  # curvature of the rows in the inverse
         self.inverse = np.empty((0, 0))
-        self.n_iter, self.residual, self._age = 0, np.inf, 0
+        self.n_iter, self.residual, self._age, self._largest = 0, np.inf, 0, 0.0
 
     @property
     def converged(self) -> bool:
@@ -82,14 +83,14 @@ class PrimalMachine:
     def solve(self) -> None:
         """Newton steps, halved where they would not descend, until the gradient is zero."""
         unit = np.abs(self.table @ (self.cost * np.abs(self.target))).max() + np.finfo(float).tiny
-        for _ in range(self.max_iter):
+        for number in range(self.max_iter):
             pull, curvature = self._derivatives()
             gradient = self.penalty * self.w - self.table @ pull
             self.residual = float(np.abs(gradient).max() / unit)
             if self.residual <= self.tol:
                 return
             self.n_iter += 1
-            self._curve(curvature)
+            self._curve(curvature, repeated=number > 0)
             self._descend(-(self.inverse @ gradient))
 
     def _derivatives(self) -> tuple[np.ndarray, np.ndarray]:
@@ -101,14 +102,21 @@ class PrimalMachine:
         counts = np.ones(left.size, dtype=bool) if self.loss == "ridge" else self.target * left > 0
         return np.where(counts, 2.0 * self.cost * left, 0.0), np.where(counts, 2.0 * self.cost, 0.0)
 
-    def _curve(self, curvature: np.ndarray) -> None:
-        """Bring the inverse up to date with the curvature of the rows."""
+    def _curve(self, curvature: np.ndarray, *, repeated: bool) -> None:
+        """Bring the inverse up to date with the curvature of the rows; if a step has not helped, compute it anew."""
         changed = None if self.known is None else np.flatnonzero(self.known != curvature)
-        if changed is None or changed.size > self.w.size // 4:
-            self.inverse, self._age = _invert(_hessian(self.table, curvature), self.penalty), 0
+        if changed is None or changed.size > self.w.size // 4 or (repeated and not changed.size):
+            self._invert(curvature)
         elif changed.size:
             self._work_in(changed, (curvature - self.known)[changed])
+            self._largest = max(self._largest, size := float(self.inverse.diagonal().max()))
+            if self._largest > _SHRUNK * size:
+                self._invert(curvature)
         self.known = curvature
+
+    def _invert(self, curvature: np.ndarray) -> None:
+        self.inverse, self._age = _invert(_hessian(self.table, curvature), self.penalty), 0
+        self._largest = float(self.inverse.diagonal().max())
 
     def _work_in(self, rows: np.ndarray, change: np.ndarray) -> None:
         """Woodbury: ``(H + Z' diag(change) Z)^-1``."""

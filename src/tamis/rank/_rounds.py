@@ -1,11 +1,15 @@
-"""Rounds of an elimination: how many leave in each."""
+"""Rounds of an elimination: how many leave in each, and which."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Integral
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+
+_TIE = 1e-10  # criteria this close, relatively, are equal
+_NOTHING = 1e-26  # and so are those below this part of the largest
 
 StepSize = float | str  # a count, a fraction of those left, or "halving"
 
@@ -34,3 +38,12 @@ def countdown(step: StepSize, n_left: int) -> Iterator[int]:
 def count_rounds(step: StepSize, n_left: int) -> int:
     """Rounds to the last."""
     return -(-n_left // int(step)) if isinstance(step, Integral) else sum(1 for _ in countdown(step, n_left))
+
+
+def order_by_criterion(values: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """Places by ascending criterion, the last of equal features first."""
+    order = np.argsort(values, kind="stable")
+    ascending = values[order]
+    close = _TIE * ascending[1:] + _NOTHING * max(ascending[-1], 0.0)
+    run = np.concatenate([[0], np.cumsum(np.diff(ascending) > close)])
+    return order[np.lexsort((-features[order], run))]

@@ -7,6 +7,7 @@ from tamis.stop._fit_plateau import FITPlateau
 from tamis.stop._intrinsic_dimension import IntrinsicDimension
 from tamis.stop._leave_one_out import LeaveOneOut
 from tamis.stop._monte_carlo_probe import MonteCarloProbe
+from tamis.stop._own_choice import OwnChoice
 from tamis.stop._probe import Probe
 from tamis.stop._top_k import TopK
 
@@ -18,6 +19,7 @@ __all__ = [
     "IntrinsicDimension",
     "LeaveOneOut",
     "MonteCarloProbe",
+    "OwnChoice",
     "Probe",
     "TopK",
 ]

@@ -14,8 +14,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval
 
-from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, finish, fresh, track, weight_argument
-from tamis.kernels.columns import to_numpy
+from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, finish, track, weight_argument
 from tamis.kernels.probe_law import check_draws
 from tamis.kernels.step_down import FalseDiscoveryRate, FamilyRisk
 from tamis.stop._cut import apart, kept_below
@@ -113,6 +112,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
                 f"MonteCarloProbe compares features with permuted copies, which {type(ranker).__name__}, being "
                 "unsupervised, cannot tell apart; use TopK or CrossValidation"
             )
+        if self.conditional and getattr(ranker, "groups", None) is not None:
+            raise ValueError("MonteCarloProbe(conditional=True) takes no groups of features; use conditional=False")
         if self.fdr is None:
             check_draws(self.n_draws, self.risk)
 
@@ -215,6 +216,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         self, ranker: Ranker, ranking: Ranking, scores: np.ndarray, p_values: np.ndarray, n_drawn: int
     ) -> StopDecision:
         level = self.risk if self.fdr is None else self.fdr
+        steps = {step.feature: step for step in ranking.path}
         order = np.argsort(-scores, kind="stable")
         order = order[scores[order] > -np.inf]
         curve = np.maximum.accumulate(p_values[order])
@@ -234,7 +236,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             curve_at=np.arange(1, curve.size + 1),
             threshold=level,
             label="chance that a permuted feature does better" if self.fdr is None else "adjusted p-value",
-            ranking=Ranking(order, scores, ranking.path, ranking.certificate),
+            ranking=Ranking(order, scores, tuple(steps[j] for j in order if j in steps), ranking.certificate),
         )
 
 
@@ -246,15 +248,15 @@ def _one_draw(
     n_features = X.shape[1]
     both = _beside(X, _copies(X, rng.permutation(X.shape[0]), kept))
     place = rng.permutation(2 * n_features)
-    copy = fresh(ranker, stop=None)
+    copy = ranker._among_copies(place)
     if "random_state" in copy.get_params():
         copy.set_params(random_state=seed)
     copy.fit(_safe_indexing(both, place, axis=1), y, **weight_argument(sample_weight))
-    value = np.empty(2 * n_features)
-    value[place] = to_numpy(copy.scores_ if ranker.one_shot else -copy.ranking_)
+    value = ranker._standing(place, copy)
     value = np.where(np.isnan(value), -np.inf, value)
-    value[n_features + kept] = -np.inf
-    return value[:n_features], value[n_features:]
+    n_candidates = value.size // 2
+    value[n_candidates + kept] = -np.inf
+    return value[:n_candidates], value[n_candidates:]
 
 
 def _copies(X: Any, rows: np.ndarray, kept: np.ndarray) -> Any:

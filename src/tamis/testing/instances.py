@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.linear_model import PoissonRegressor, Ridge
+from sklearn.svm import SVC, SVR
+
 import tamis
 from tamis.base import Ranker
 
@@ -52,9 +55,25 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"estimator": "tree", "method": "exact", "subset_size": 2},
         {"stop": 0.5, "method": "diffusion", "subset_size": 2, "group_correlation": 0.95, "tol": 0.2},
     ],
-    "OptimalBrainDamage": [{"stop": 1}, {"stop": None, "hidden_units": (4, 3), "step": 0.5}],
+    "OptimalBrainDamage": [
+        {"stop": 1},
+        {"stop": None, "hidden_units": (4, 3), "step": 0.5},
+        {"estimator": Ridge(), "stop": 1, "step": 1},
+        {"estimator": PoissonRegressor(), "stop": None, "step": "halving"},
+    ],
     "PCALeverage": [{}, {"stop": 1}, {"stop": None, "n_components": 2, "standardize": False}],
+    "PerceptronElimination": [
+        {},
+        {"stop": 1, "step": "halving"},
+        {"stop": None, "alpha": 0.9, "fit_intercept": False, "random_state": 0},
+    ],
     "PivotedQR": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
+    "PolynomialSelection": [
+        {"degree": 1},
+        {"stop": 1},
+        {"stop": None, "max_monomials": 6, "prune": "leave-one-out"},
+        {"degree": 3, "interaction_only": True, "max_monomials": 8, "prune": "fisher"},
+    ],
     "RFE": [
         {},
         {"stop": 1, "estimator": "hinge", "multiclass": "ovo"},
@@ -72,9 +91,29 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"n_samples": 20, "random_state": 0},
         {"n_neighbors": 1, "difference": "squared", "stop": 1},
     ],
-    "SensitivityRanking": [{}, {"stop": 1, "norm": "l1"}, {"stop": None, "hidden_units": (4,)}],
+    "SVMBoundElimination": [
+        {},
+        {"stop": 1, "bound": "span"},
+        {"stop": None, "criterion": "retrain", "kernel": "rbf"},
+        {"stop": 1, "bound": "span", "criterion": "descent", "kernel": "poly", "degree": 2, "step": "halving"},
+        {"stop": 1, "radius": "ball"},
+    ],
+    "SensitivityRanking": [
+        {},
+        {"stop": 1, "norm": "l1"},
+        {"stop": None, "hidden_units": (4,)},
+        {"model": Ridge(), "stop": 1},
+        {"model": SVC(), "stop": None},
+        {"model": SVR(kernel="poly", degree=2), "norm": "l1"},
+    ],
     "SignalToNoise": [{"n_draws": 3}, {"stop": 1, "n_draws": 2}, {"stop": None, "threshold": None, "n_draws": 2}],
     "SOGFS": [{}, {"stop": 1}, {"stop": None, "n_clusters": 2}],
+    "TreeSelector": [
+        {},
+        {"stop": 1, "criterion": "entropy", "max_depth": 3},
+        {"stop": None, "importance": "mutual_information"},
+        {"n_trees": 5, "random_state": 0},
+    ],
     "SPEC": [{}, {"stop": 1, "phi": 1}, {"stop": None, "phi": 3}, {"prefer": "rough", "weight": "rbf"}],
 }
 

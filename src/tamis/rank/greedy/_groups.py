@@ -40,6 +40,20 @@ class GroupedRanker(Ranker):
         members = self._members(X.shape[1])
         return super()._features(X, indices if members is None else np.concatenate([members[g] for g in indices]))
 
+    def _among_copies(self, place: np.ndarray) -> Ranker:
+        ranker = super()._among_copies(place)
+        if self.groups is not None:
+            codes, labels = self._read_groups(place.size // 2)
+            ranker.set_params(groups=np.concatenate([codes, codes + len(labels)])[place])
+        return ranker
+
+    def _standing(self, place: np.ndarray, fitted: Any) -> np.ndarray:
+        if self.groups is None:
+            return super()._standing(place, fitted)
+        value = np.full(2 * len(self._read_groups(place.size // 2)[1]), np.nan)
+        value[fitted.group_order_.astype(np.int64)] = -np.arange(fitted.group_order_.size, dtype=float)
+        return value
+
     def _feature_name(self, j: int) -> str:
         """A column's name; or a group's label, while ``fit`` speaks of groups."""
         return super()._feature_name(j) if self.groups is None else str(self._read_groups(self.n_features_in_)[1][j])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,10 +13,11 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from threadpoolctl import threadpool_limits
 
 from tamis.base import Ranker, Ranking, Step, track
 from tamis.kernels.scaling import shift_columns, standardize_columns, wild_exponents
-from tamis.rank._rounds import STEP_CONSTRAINT, StepSize, batch_size, count_rounds, countdown
+from tamis.rank._rounds import STEP_CONSTRAINT, StepSize, batch_size, count_rounds, countdown, order_by_criterion
 from tamis.rank.greedy._gram_machines import GramMachines
 from tamis.rank.greedy._groups import GroupedRanker
 from tamis.rank.greedy._kernel_machines import KernelMachines
@@ -25,8 +27,7 @@ from tamis.rank.greedy._table_machines import TableMachines
 
 Departure = tuple[int, float, dict[str, Any]]  # feature or group that left, its criterion then, and what else is known
 
-_TIE = 1e-10  # criteria this close, relatively, are equal
-_NOTHING = 1e-26  # and so are those below this part of the largest
+_SMALL = 2**20  # numbers
 
 
 class RFE(GroupedRanker):
@@ -176,8 +177,9 @@ class RFE(GroupedRanker):
 
     def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         members = self._members(X.shape[1])
-        machines = self._train(X, np.asarray(y))
-        path = [Step(*departure) for departure in self._eliminate(machines, members)][::-1]
+        with _threads_that_pay(X):
+            machines = self._train(X, np.asarray(y))
+            path = [Step(*departure) for departure in self._eliminate(machines, members)][::-1]
         if not machines.converged:
             warnings.warn(
                 f"RFE trained machines only to a violation of {machines.residual:.2g}; raise tol={self.tol:g} or "
@@ -267,6 +269,12 @@ class RFE(GroupedRanker):
         return np.array([values[columns].sum() for columns in groups])
 
 
+def _threads_that_pay(X: Any) -> AbstractContextManager:
+    """One thread of BLAS where matrices are so small that more would wait for each other most of the time."""
+    small = X.shape[0] * min(X.shape) < _SMALL
+    return threadpool_limits(limits=1, user_api="blas") if small else nullcontext()
+
+
 def _prepare(X: Any, standardize: bool, centered: bool) -> Any:
     """Columns in double precision, of unit variance if asked; centered where an intercept makes up for it."""
     if sparse.issparse(X):
@@ -285,12 +293,3 @@ def _describe(machines: Machines) -> dict[str, Any]:
     if norm2 is not None:
         info["margin"] = 1.0 / norm2**0.5 if norm2 > 0 else np.inf
     return info
-
-
-def order_by_criterion(values: np.ndarray, features: np.ndarray) -> np.ndarray:
-    """Places by ascending criterion, the last of equal features first."""
-    order = np.argsort(values, kind="stable")
-    ascending = values[order]
-    close = _TIE * ascending[1:] + _NOTHING * max(ascending[-1], 0.0)
-    run = np.concatenate([[0], np.cumsum(np.diff(ascending) > close)])
-    return order[np.lexsort((-features[order], run))]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from tamis.base import Ranking
 from tamis.kernels.columns import as_columns
+from tamis.kernels.scaling import shift_columns, standardize_columns, wild_exponents
+from tamis.rank.greedy._model_slopes import fit_quietly, is_fitted, is_model, measure_model
 from tamis.rank.neural._supervised import NetworkRanker
 from tamis.rank.neural._torch import choose_device, load_torch, recorded
 
@@ -27,16 +33,22 @@ class SensitivityRanking(NetworkRanker):
 
     Parameters
     ----------
-    model : torch module, callable or None, default=None
-        A trained model that maps a tensor of shape (n, n_features), with the columns of ``X`` as they are, to outputs
-        of shape (n,) or (n, n_outputs), each row by itself. A module is put into evaluation mode meanwhile, and gets
-        points in the precision and on the device of its parameters; another callable gets those of ``X`` and
+    model : scikit-learn model, torch module, callable or None, default=None
+        A scikit-learn model that was fitted on the columns of ``X`` as they are, or an unfitted one, a clone of which
+        is fitted on ``X`` and ``y`` first, standardized if asked. Needs no torch.
+
+        Or a trained model that maps a tensor of shape (n, n_features), with the columns of ``X`` as they are, to
+        outputs of shape (n,) or (n, n_outputs), each row by itself. A module is put into evaluation mode meanwhile,
+        and gets points in the precision and on the device of its parameters; another callable gets those of ``X`` and
         ``device``. None trains a network on ``X`` and ``y`` first.
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
     norm : {"l2", "l1"}, default="l2"
     standardize : bool, default=True
         Derivatives per standard deviation of a column, so that units do not matter; otherwise per unit.
+    width : float, default=0.0001
+        Step, in standard deviations, of the central differences that stand for the derivatives of scikit-learn's models
+        where there is no formula. Take a large one, such as 0.5, for outputs that are steps, as those of trees.
     hidden_units, alpha, max_iter, tol, task, device, random_state : as for FQI
         The network that is trained where no model is given.
 
@@ -53,9 +65,17 @@ class SensitivityRanking(NetworkRanker):
 
     Notes
     -----
-    Cost: one backward pass per output and block of rows, after the training if there is one. ``y`` is not looked at
-    where a model is given. The outputs of our own network are the standardized quantity or the logits of the classes,
-    less their mean over the classes, which no prediction depends on.
+    Of scikit-learn's models, linear ones (by ``coef_``; the predictor is linear in generalized linear ones), support
+    vector machines and KernelRidge with linear, rbf, poly or sigmoid kernels, perceptrons, and pipelines of scalers and
+    one of these are differentiated in closed form: O(n D) per output and support vector or unit. With more than two
+    classes a support vector machine has one output per pair of them, and a perceptron's are its logits, less their
+    mean. All others take 2 n D predictions of ``decision_function``, else ``predict_proba``, else ``predict``.
+    scikit-learn's ``clone``, which model selection makes of a ranker, forgets what a given model has learned, so that
+    it is fitted on the rows at hand; ``sklearn.frozen.FrozenEstimator`` keeps it.
+
+    Of torch models: one backward pass per output and block of rows, after the training if there is one. ``y`` is not
+    looked at where a model is given that was trained. The outputs of our own network are the standardized quantity or
+    the logits of the classes, less their mean over the classes, which no prediction depends on.
 
     Of our own network: a column's first weights are random combinations of its own values, so that neither the order of
     the columns nor their signs matter (that of the rows does, as another seed would). Copies of a column enter once and
@@ -77,11 +97,15 @@ class SensitivityRanking(NetworkRanker):
     >>> found = SensitivityRanking(lambda x: 3 * x[:, 2] - x[:, 0], standardize=False, stop=None).fit(X, X[:, 0])
     >>> found.scores_
     array([1., 0., 9.])
+    >>> from sklearn.svm import SVC
+    >>> SensitivityRanking(SVC(), stop=1).fit(X, X[:, 1] > 0).get_feature_names_out()
+    array(['x1'], dtype=object)
     """
 
     _parameter_constraints: ClassVar[dict] = {
         **NetworkRanker._parameter_constraints,  # model is checked where it is used
         "norm": [StrOptions({"l2", "l1"})],
+        "width": [Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
@@ -90,6 +114,7 @@ class SensitivityRanking(NetworkRanker):
         *,
         stop: Any = "auto",
         norm: str = "l2",
+        width: float = 1e-4,
         hidden_units: tuple[int, ...] = (10,),
         alpha: float = 1e-2,
         max_iter: int = 2000,
@@ -102,6 +127,7 @@ class SensitivityRanking(NetworkRanker):
         self.model = model
         self.stop = stop
         self.norm = norm
+        self.width = width
         self.hidden_units = hidden_units
         self.alpha = alpha
         self.max_iter = max_iter
@@ -112,6 +138,8 @@ class SensitivityRanking(NetworkRanker):
         self.random_state = random_state
 
     def _rank(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        if is_model(self.model):
+            return self._rank_by_estimator(np.asarray(X, dtype=float), np.asarray(y), rng)
         torch = load_torch(type(self).__name__)
         with recorded(torch):
             return self._rank_by_network(torch, X, y, rng) if self.model is None else self._rank_by_model(torch, X)
@@ -129,28 +157,55 @@ class SensitivityRanking(NetworkRanker):
         """Sensitivities of the given model."""
         if not callable(self.model):
             raise ValueError(
-                f"model={self.model!r} is neither a torch module nor a callable on tensors: SensitivityRanking needs a "
-                "model whose outputs torch can differentiate"
+                f"model={self.model!r} is neither a scikit-learn model nor a torch module or another callable on "
+                "tensors: SensitivityRanking needs a model with outputs to differentiate"
             )
         points, model = torch.as_tensor(X), self.model
         if not isinstance(model, torch.nn.Module):
             found = sensitivity(torch, model, points.to(choose_device(torch, self.device)), self.norm)
-            return Ranking.from_scores(self._in_units(X, found))
+            return Ranking.from_scores(self._in_units(X, found.cpu().numpy()))
         if (parameter := next(model.parameters(), None)) is not None:
             points = points.to(device=parameter.device, dtype=parameter.dtype)
         training = model.training
         try:
-            return Ranking.from_scores(self._in_units(X, sensitivity(torch, model.eval(), points, self.norm)))
+            found = sensitivity(torch, model.eval(), points, self.norm)
+            return Ranking.from_scores(self._in_units(X, found.cpu().numpy()))
         finally:
             model.train(training)
 
-    def _in_units(self, X: np.ndarray, found: Any) -> np.ndarray:
-        """Per standard deviation, if asked; NaN for constant columns."""
+    def _rank_by_estimator(self, X: np.ndarray, y: np.ndarray, rng: np.random.RandomState) -> Ranking:
+        """Sensitivities of a scikit-learn model."""
+        certificate: dict[str, Any] = {"converged": True}
+        model, in_deviations = self.model, False
+        if not is_fitted(model):
+            model, in_deviations = clone(model), self.standardize
+            seeds = {name: seed for name, seed in model.get_params().items() if name.split("__")[-1] == "random_state"}
+            model.set_params(**{name: rng.randint(2**31 - 1) for name, seed in seeds.items() if seed is None})
+            X = standardize_columns(shift_columns(X, wild_exponents(X))) if in_deviations else X
+            certificate = self._certify_fit(*fit_quietly(model, X, y))
+        spread = np.sqrt(as_columns(X).norm2 / len(X))
+        found = measure_model(model, X, self.norm, self.width * spread)
+        settled = Ranking.from_scores(self._in_units(X, found, by_deviation=not in_deviations), rounding=1e-9)
+        return Ranking(settled.order, settled.scores, certificate=certificate)
+
+    def _certify_fit(self, n_iter: int, converged: bool) -> dict[str, Any]:
+        """How the training of a scikit-learn model went; a warning if it was cut short."""
+        if not converged:
+            warnings.warn(
+                f"{type(self.model).__name__} did not converge when SensitivityRanking fitted it; raise its max_iter",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.n_iter_ = n_iter
+        return {"converged": converged, "n_iter": n_iter}
+
+    def _in_units(self, X: np.ndarray, found: np.ndarray, *, by_deviation: bool = True) -> np.ndarray:
+        """Per standard deviation, if asked and not yet so; NaN for constant columns."""
         norm2 = as_columns(X).norm2
-        spread = np.sqrt(norm2 / len(X)) if self.standardize else np.ones(X.shape[1])
-        if not found.isfinite().all():
+        spread = np.sqrt(norm2 / len(X)) if self.standardize and by_deviation else np.ones(X.shape[1])
+        if not np.isfinite(found).all():
             raise ValueError("model has derivatives that are not finite at some rows of X: there is nothing to rank by")
-        scores = found.cpu().numpy().astype(float) * spread ** (2 if self.norm == "l2" else 1)
+        scores = found.astype(float) * spread ** (2 if self.norm == "l2" else 1)
         return np.where(norm2 > 0, scores, np.nan)
 
 

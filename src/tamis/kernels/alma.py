@@ -1,0 +1,214 @@
+"""ALMA: large margins in the p-norm by corrections of one row at a time (Gentile 2001).
+
+The weights live in the dual norm, 1/p + 1/q = 1, and are kept as ``theta = f(w)``, with f the gradient of half the
+squared q-norm: corrections add to theta, the projection onto the unit ball divides it, and the way back is
+
+    w_i = sign(theta_i) |theta_i|^(p-1) / ||theta||_p^(p-2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+_NUMBERS = 2**13  # of the rows that are looked at together while corrections are frequent
+_MOST_NUMBERS = 2**20
+
+
+@dataclass(frozen=True)
+class Hyperplane:
+    """What a run of ALMA found.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_features,)
+        At most of unit length in the q-norm, together with the slacks.
+    slacks : ndarray of shape (n_samples,)
+        Weight of every row's own slack feature, times its label; zero where there is none.
+    gamma : float
+        The margin that the last pass held against the rows: all of them have more than ``(1 - alpha) gamma``. It is no
+        smaller than the largest margin there is.
+    n_corrections, n_passes : int
+    converged : bool
+        Whether the last pass made no correction.
+    """
+
+    weights: np.ndarray
+    slacks: np.ndarray
+    gamma: float
+    n_corrections: int
+    n_passes: int
+    converged: bool
+
+
+def adapt_norm(n_features: int) -> float:
+    """The norm for so many features: 2 ln D, such that few of many may matter, and 2 where there are few."""
+    return max(2.0, 2.0 * float(np.log(n_features)))
+
+
+def normalize_rows(X: Any, p: float) -> Any:
+    """Rows of unit length in the p-norm; empty ones stay zero."""
+    if sparse.issparse(X):
+        size = np.abs(X).max(axis=1).toarray().reshape(-1)
+        X = sparse.diags_array(_invert(size)) @ X.tocsr()
+        powers = abs(X)
+        powers.data **= p
+        return sparse.csr_array(sparse.diags_array(_invert(powers.sum(axis=1) ** (1 / p))) @ X)
+    X = X * _invert(np.abs(X).max(axis=1, initial=0.0))[:, None]
+    return X * _invert(np.sum(np.abs(X) ** p, axis=1) ** (1 / p))[:, None]
+
+
+def _invert(size: np.ndarray) -> np.ndarray:
+    return np.divide(1.0, size, out=np.zeros_like(size, dtype=float), where=size > 0)
+
+
+def dual_weights(theta: np.ndarray, p: float) -> tuple[np.ndarray, float]:
+    """The weights behind ``theta``, and its length in the p-norm, which is theirs in the q-norm."""
+    size = np.abs(theta)
+    largest = float(size.max(initial=0.0))
+    if largest == 0.0 or p == 2.0:
+        return theta.copy(), float(np.linalg.norm(theta))
+    size /= largest
+    stretch = size ** (p - 2.0)
+    total = float(np.dot(size * size, stretch))
+    return theta * stretch * total ** (2.0 / p - 1.0), largest * total ** (1.0 / p)
+
+
+def find_hyperplane(
+    X: Any, y: np.ndarray, *, p: float, alpha: float, slack: float = 0.0, passes: Iterable[int]
+) -> Hyperplane:
+    r"""Run ALMA over the rows, in their order, until a pass makes no correction.
+
+    A row is corrected where :math:`y\, w \cdot x \le (1 - \alpha) \gamma_k`, with
+
+    .. math:: \gamma_k = \frac{\sqrt 8}{\alpha} \sqrt{\frac{p - 1}{k}}, \qquad
+              w \leftarrow f^{-1}\Bigl(f(w) + \sqrt{\frac{2}{(p - 1) k}}\, y\, x\Bigr)
+
+    and a projection onto the unit ball, k - 1 being the number of corrections before.
+
+    Parameters
+    ----------
+    X : ndarray or sparse array of shape (n_samples, n_features)
+        Rows of at most unit length in the p-norm.
+    y : ndarray of shape (n_samples,)
+        -1 or 1.
+    p : float
+        2 or more.
+    alpha : float
+        Share of the margin to do without, in (0, 1].
+    slack : float
+        Size of a feature that each row has for itself, beside its unit length; with one, all rows can be separated.
+    passes : iterable of int
+        Numbers of the passes that may be made, from 1.
+
+    Returns
+    -------
+    Hyperplane
+
+    Notes
+    -----
+    The slack features are measured in the 2-norm whatever p is: a row has the length :math:`(\|x\|_p^2 +
+    \lambda^2)^{1/2}` and is scaled to one, the weights have :math:`(\|w\|_q^2 + \|u\|_2^2)^{1/2}`, so that squared
+    slacks are penalized, and some hyperplane always has the margin :math:`\lambda / \sqrt{n (1 + \lambda^2)}`. These
+    norms are dual to each other, and half the square of the first is as smooth as that of the p-norm, which is all that
+    Gentile's proof asks for.
+    """
+    rows = _Rows(X, y, p, alpha, slack)
+    n_passes, converged = 0, False
+    for n_pass in passes:
+        n_passes, converged = n_pass, not rows.go_through()
+        if converged:
+            break
+    return Hyperplane(rows.weights, rows.slacks, rows.gamma, rows.k - 1, n_passes, converged)
+
+
+class _Rows:
+    """A run: the rows and the hyperplane so far."""
+
+    X: Any
+
+    def __init__(self, X: Any, y: np.ndarray, p: float, alpha: float, slack: float) -> None:
+        self.scale = 1.0 / np.hypot(1.0, slack)
+        self.own = slack * self.scale  # what a row has of its slack feature
+        self.X = sparse.csr_array(X) if sparse.issparse(X) else np.ascontiguousarray(X)
+        self.row_of: np.ndarray | None = None
+        if sparse.issparse(X):
+            self.row_of = np.repeat(np.arange(X.shape[0]), np.diff(self.X.indptr))
+        self.y, self.p, self.alpha = y, p, alpha
+        self.k = 1
+        self.theta = np.zeros(X.shape[1])
+        self.weights = np.zeros(X.shape[1])
+        self.slacks = np.zeros(X.shape[0])
+
+    @property
+    def gamma(self) -> float:
+        return float(np.sqrt(8.0 * (self.p - 1.0) / self.k) / self.alpha)
+
+    def go_through(self) -> bool:
+        """One pass; whether it made a correction."""
+        before = self.k
+        n_rows, least = len(self.y), max(1, _NUMBERS // max(1, self.theta.size))
+        most = max(least, _MOST_NUMBERS // max(1, self.theta.size))
+        at, reach = 0, least
+        while at < n_rows:
+            ahead = slice(at, min(at + reach, n_rows))
+            wrong = self._margins(ahead) <= (1.0 - self.alpha) * self.gamma
+            first = int(wrong.argmax())
+            if wrong[first]:
+                self._correct(at + first)
+                at, reach = at + first + 1, least
+            else:
+                at, reach = ahead.stop, min(2 * reach, most)
+        return self.k > before
+
+    def _margins(self, rows: slice) -> np.ndarray:
+        if self.row_of is None:
+            outputs = self.X[rows] @ self.weights
+        else:  # slices of sparse arrays cost far more than a few rows' products
+            entries = slice(self.X.indptr[rows.start], self.X.indptr[rows.stop])
+            products = self.X.data[entries] * self.weights[self.X.indices[entries]]
+            outputs = np.bincount(self.row_of[entries] - rows.start, products, minlength=rows.stop - rows.start)
+        return self.scale * self.y[rows] * outputs + self.own * self.slacks[rows]
+
+    def _correct(self, i: int) -> None:
+        """Add the row to theta, and come back to the unit ball."""
+        rate = float(np.sqrt(2.0 / ((self.p - 1.0) * self.k)))
+        step = rate * self.scale * self.y[i]
+        if self.row_of is not None:
+            entries = slice(self.X.indptr[i], self.X.indptr[i + 1])
+            self.theta[self.X.indices[entries]] += step * self.X.data[entries]
+        else:
+            self.theta += step * self.X[i]
+        self.slacks[i] += rate * self.own
+        self.weights, length = dual_weights(self.theta, self.p)
+        length = float(np.hypot(length, np.linalg.norm(self.slacks)))
+        if length > 1.0:
+            for values in (self.theta, self.weights, self.slacks):
+                values /= length
+        self.k += 1
+
+
+def count_spare(powers: np.ndarray, budgets: np.ndarray) -> int:
+    """How many features, from the first on, all hyperplanes can do without.
+
+    Parameters
+    ----------
+    powers : ndarray of shape (n_hyperplanes, n_features)
+        :math:`|w_i|^q`, the features to leave out first coming first.
+    budgets : ndarray of shape (n_hyperplanes,)
+        What the sum over the features left out may be at most.
+
+    Returns
+    -------
+    int
+    """
+    return int(np.all(np.cumsum(powers, axis=1) <= budgets[:, None], axis=0).sum())  # sums only grow
+
+
+def bound_corrections(p: float, alpha: float, margin: float) -> float:
+    """How many corrections a run can make at most, where some hyperplane has this margin (Gentile 2001)."""
+    return 2.0 * (p - 1.0) / margin**2 * (2.0 / alpha - 1.0) ** 2 + 8.0 / alpha - 4.0

@@ -1,0 +1,212 @@
+"""Columns taken out of a least-squares model one at a time: every deletion is known at once, nothing is fitted again.
+
+With ``P`` the centered columns of the model and ``B = P (P'P)^-1`` their dual basis, ``u_i = b_i / ||b_i||`` is what
+column i has to itself, and ``||b_i||^2 = (P'P)^-1_ii``. Without column i
+
+    residual_i = residual + u_i (u_i' Y),      so that  RSS_i = RSS + w_i^2 / (P'P)^-1_ii,   w = B' Y,
+    leverage_i = leverage - u_i^2,             and      B_i = B - u_i (u_i' B).
+
+The last is an orthogonal projection: down-dating does not lose digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cholesky, qr, solve_triangular
+from scipy.special import fdtrc
+
+_EXPLAINED = 1e-20  # squared share of Y below which rounding is all that is left of it
+_DEPENDENT = 1e-12  # the same, not squared, for one target against the others: class indicators sum to a constant
+_FULL = 1e-10  # a row whose leverage is this close to one is predicted by itself alone
+_TIE = 1e-10  # relative difference at which deletions cost the same
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A column that left the model, or the one at which pruning ended.
+
+    Attributes
+    ----------
+    column : int
+        Its place among the columns that pruning began with.
+    criterion : float
+        P-value of the model without it against the complete one, or its mean squared leave-one-out error.
+    before : float
+        What the criterion was held against: the risk, or the leave-one-out error with it.
+    accepted : bool
+        False for the last, which stays.
+    """
+
+    column: int
+    criterion: float
+    before: float
+    accepted: bool
+
+
+class ShrinkingModel:
+    """Least squares with an intercept, from which columns leave.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (n_samples, n_columns)
+        Orthonormal basis of the centered columns.
+    R : ndarray of shape (n_columns, n_columns)
+        Upper triangular, the columns being ``Q R``.
+    Y : ndarray of shape (n_samples, n_targets)
+        Centered targets.
+
+    Attributes
+    ----------
+    left : ndarray
+        Places of the columns that are still in the model, ascending.
+    residual : ndarray of shape (n_samples, n_targets)
+    leverage : ndarray of shape (n_samples,)
+
+    Notes
+    -----
+    Cost: O(n k (m + 1)) for all deletions of k columns with m targets, and as much to carry one out.
+    """
+
+    def __init__(self, Q: np.ndarray, R: np.ndarray, Y: np.ndarray) -> None:
+        self.Y = Y
+        self.left = np.arange(Q.shape[1])
+        self.dual = solve_triangular(R / np.linalg.norm(R, axis=0), Q.T).T if Q.shape[1] else Q
+        self.residual = Y - Q @ (Q.T @ Y)
+        self.leverage = 1.0 / len(Y) + np.square(Q).sum(axis=1)
+        _, size, axes = np.linalg.svd(Y, full_matrices=False)
+        own = size > _DEPENDENT * size[0]
+        self._whitener = axes[own].T / size[own]
+        self._complete = self._log_scatter()
+        self._n_complete = self.left.size
+
+    @property
+    def n_targets(self) -> int:
+        """Dimension of the targets."""
+        return self._whitener.shape[1]
+
+    def squared_error(self) -> float:
+        """Sum of squared residuals over rows and targets."""
+        return float(np.square(self.residual).sum())
+
+    def _scatter_root(self) -> np.ndarray:
+        """Upper triangular root of the scatter of the residuals, as shares of the targets' own."""
+        own = self.residual @ self._whitener
+        return cholesky(own.T @ own + _EXPLAINED * np.eye(self.n_targets))
+
+    def _log_scatter(self) -> float:
+        return float(2.0 * np.log(np.diag(self._scatter_root())).sum())
+
+    def _directions(self) -> np.ndarray:
+        """What every column has to itself, as unit vectors."""
+        return self.dual / np.linalg.norm(self.dual, axis=0)
+
+    def growth_without(self) -> np.ndarray:
+        """By how much, relatively, the determinant of the residuals' scatter grows as each column leaves.
+
+        For one target that is the sum of squared residuals.
+        """
+        own = self._directions().T @ self.Y @ self._whitener
+        return np.square(solve_triangular(self._scatter_root(), own.T, trans="T")).sum(axis=0)
+
+    def p_value_without(self, growth: float) -> float:
+        """Fisher's test of the model without one more column, given what that costs, against the complete one.
+
+        One target: exact. Several: Rao's approximation to the law of Wilks' lambda, exact up to two targets or two
+        columns.
+        """
+        n_gone = self._n_complete - self.left.size + 1
+        log_ratio = self._log_scatter() - self._complete + np.log1p(growth)
+        return wilks_survival(max(log_ratio, 0.0), self.n_targets, n_gone, len(self.Y) - 1 - self._n_complete)
+
+    def press(self) -> float:
+        """Mean squared leave-one-out error, summed over the targets; infinite where a row predicts itself alone."""
+        unseen = 1.0 - self.leverage
+        if unseen.min() <= _FULL:
+            return np.inf
+        return float(np.mean(np.square(self.residual).sum(axis=1) / unseen**2))
+
+    def press_without(self) -> np.ndarray:
+        """The same as each column leaves."""
+        own = self._directions()
+        shares = own.T @ self.Y
+        error2 = np.square(self.residual).sum(axis=1)[:, None] + 2.0 * own * (self.residual @ shares.T)
+        error2 += np.square(own) * np.square(shares).sum(axis=1)
+        unseen = (1.0 - self.leverage)[:, None] + np.square(own)
+        full = (unseen <= _FULL).any(axis=0)
+        return np.where(full, np.inf, np.mean(error2 / np.where(unseen <= _FULL, 1.0, unseen) ** 2, axis=0))
+
+    def increase_without(self, places: np.ndarray) -> float:
+        """By how much the sum of squared residuals grows as several columns of ``left`` go together."""
+        basis = qr(self.dual[:, places], mode="economic")[0]
+        return float(np.square(basis.T @ self.Y).sum())
+
+    def remove(self, place: int) -> None:
+        """Take one column of ``left`` out."""
+        own = self.dual[:, place] / np.linalg.norm(self.dual[:, place])
+        others = np.delete(self.dual, place, axis=1)
+        self.dual = others - np.outer(own, own @ others)
+        self.residual = self.residual + np.outer(own, own @ self.Y)
+        self.leverage = self.leverage - own**2
+        self.left = np.delete(self.left, place)
+
+
+def wilks_survival(log_ratio: float, n_targets: int, n_gone: int, dof: float) -> float:
+    """Chance that irrelevant columns shrink ``det(residual scatter)`` by more than ``exp(log_ratio)``.
+
+    Parameters
+    ----------
+    log_ratio : float
+        Logarithm of the determinant without the columns, over that with them.
+    n_targets, n_gone : int
+        Dimension of the targets, number of columns in question.
+    dof : float
+        Degrees of freedom that the complete model leaves; where there are too few, nothing can be shown and the chance
+        is one.
+
+    Notes
+    -----
+    Rao's F, which for one target is Fisher's: F(n_gone, dof).
+    """
+    m, r = n_targets, n_gone
+    root = np.sqrt((m**2 * r**2 - 4) / (m**2 + r**2 - 5)) if m**2 + r**2 > 5 else 1.0
+    dof_within = (dof - (m - r + 1) / 2) * root - (m * r - 2) / 2
+    if r == 0 or dof < m or dof_within <= 0:
+        return 1.0
+    return float(fdtrc(m * r, dof_within, np.expm1(log_ratio / root) * dof_within / (m * r)))
+
+
+def prune_by_fisher(model: ShrinkingModel, risk: float) -> Iterator[Removal]:
+    """Take out the column that is missed least, while Fisher's test does not tell the rest from the complete model."""
+    while model.left.size:
+        growth = model.growth_without()
+        place = _last_smallest(growth)
+        p_value = model.p_value_without(float(growth[place]))
+        column, accepted = int(model.left[place]), p_value > risk
+        if accepted:
+            model.remove(place)
+        yield Removal(column, p_value, risk, accepted)
+        if not accepted:
+            return
+
+
+def prune_by_press(model: ShrinkingModel) -> Iterator[Removal]:
+    """Take out the column without which the leave-one-out error is smallest, while that error does not grow."""
+    rounding = _EXPLAINED * float(np.square(model.Y).mean())
+    while model.left.size:
+        before, without = model.press(), model.press_without()
+        place = _last_smallest(without)
+        column, press = int(model.left[place]), float(without[place])
+        accepted = press <= before * (1 + _TIE) + rounding
+        if accepted:
+            model.remove(place)
+        yield Removal(column, press, before, accepted)
+        if not accepted:
+            return
+
+
+def _last_smallest(costs: np.ndarray) -> int:
+    """Place of the smallest cost; of equals the last, which was ranked lowest."""
+    return int(np.flatnonzero(costs <= costs.min() * (1 + _TIE))[-1])
