@@ -273,7 +273,7 @@ class DualMachine:
                 if self._advance(r[self.free]):
                     continue  # a bound was hit: its variable is no longer free
                 r = self.residuals()
-                self.worst = float(np.abs(r[self.free]).max())
+                self.worst = max(float(np.abs(r[self.free]).max()), self._imbalance())
                 if self.worst > self.tol:
                     stalled += 1
                     if stalled == 2:  # rounding has piled up
@@ -286,6 +286,12 @@ class DualMachine:
             stalled = 0
         self.worst = np.inf
 
+    def _imbalance(self) -> float:
+        """By how much the variables miss their total, in units of the largest of them, or of one."""
+        if self.total is None:
+            return 0.0
+        return abs(self.total - float(self.v.sum())) / max(1.0, float(np.abs(self.v).max()))
+
     def _advance(self, r: np.ndarray) -> bool:
         """Go to the minimum over the free variables, or to the first bound on the way; whether there was one."""
         gap = r if self.total is None else np.concatenate([[self.total - self.v.sum()], r])
@@ -297,6 +303,8 @@ class DualMachine:
     def _reach(self, along: np.ndarray, most: float) -> tuple[float, int]:
         """How far the free variables may go, ``most`` at most, and which of them is in the way, -1 if none."""
         free = self.free
+        if not free.size:
+            return most, -1
         signs, upper = self.signs[free], self.upper[free]
         inside, speed = signs * self.v[free], signs * along
         if most == 1.0:  # the usual case: nothing is in the way

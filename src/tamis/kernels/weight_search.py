@@ -75,16 +75,15 @@ class WeightSearch:
         squares = self._watch(V)
         return self._pick(squares, squares.min())
 
-    def remove(self, features: np.ndarray) -> np.ndarray:
-        """Remove features, and return their columns as rows."""
+    def remove(self, features: np.ndarray) -> Any:
+        """Remove features, and return their rows of the table."""
         places = self._place[features]
         self._left[places] = False
         self.n_left -= places.size
         if self._watched is not None:
             watchers = self._watcher[places]
             self._gone[watchers[watchers >= 0]] = True
-        rows = self._table[places]
-        return rows.toarray() if sparse.issparse(rows) else rows
+        return self._table[places]
 
     def _pick(self, squares: np.ndarray, least: float) -> tuple[int, float]:
         ties = np.flatnonzero(squares <= least * (1.0 + _TIE) + self._nothing)

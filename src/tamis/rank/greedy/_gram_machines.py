@@ -59,26 +59,25 @@ class GramMachines(LinearMachines):
 
     def remove(self, features: np.ndarray) -> None:
         """Take columns out of the products."""
-        columns = self.search.remove(features)
+        gone = self.search.remove(features)
         n_left = self.search.n_left
         if 2 * n_left <= self._n_fresh:  # what is left must not lose digits to what has gone
             self._n_fresh = n_left
             products = self._products()
             for part in self.parts:
                 self._replace(part, among_rows(products, part.rows))
-        elif len(columns) > _FEW:
+        elif features.size > _FEW:
             for part in self.parts:
-                mine = columns[:, part.rows]
-                self._replace(part, part.data.matrix - mine.T @ mine)
+                mine = gone[:, part.rows]
+                self._replace(part, part.data.matrix - _dense(mine.T @ mine))
         else:
-            for column in columns:
+            for column in _dense(gone):
                 self._take_out(column)
         self._solve()
 
     def _products(self) -> np.ndarray:
         table = self.search.table
-        products = table.T @ table
-        return (products.toarray() if sparse.issparse(products) else products) + self.added
+        return _dense(table.T @ table) + self.added
 
     def _replace(self, part: Part, matrix: np.ndarray) -> None:
         part.data.matrix = matrix
@@ -92,6 +91,10 @@ class GramMachines(LinearMachines):
             _subtract_square(part.data.matrix, mine, is_sparse=self.is_sparse)
             for machine in part.machines:
                 machine.forget(mine)
+
+
+def _dense(table: Any) -> np.ndarray:
+    return table.toarray() if sparse.issparse(table) else table
 
 
 def _subtract_square(matrix: np.ndarray, column: np.ndarray, *, is_sparse: bool) -> None:

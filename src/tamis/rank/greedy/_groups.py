@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -97,24 +98,40 @@ def read_groups(groups: Any, n_features: int, names: list[str]) -> tuple[np.ndar
     names : list of str
         What the columns are called.
     """
-    labels = _from_mapping(groups, n_features, names) if isinstance(groups, Mapping) else list(groups)
-    if len(labels) != n_features:
-        raise ValueError(f"groups has {len(labels)} labels, but X has {n_features} columns: give one per column")
+    labels = _from_mapping(groups, n_features, names) if isinstance(groups, Mapping) else _from_list(groups, n_features)
     number: dict[Any, int] = {}
     codes = np.array([number.setdefault(label, len(number)) for label in labels], dtype=np.int64)
-    return codes, list(number)
+    return codes, [label if not isinstance(label, _Alone) else label.name for label in number]
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """A column in no group; it is not the group that has its name."""
+
+    name: str
+
+
+def _from_list(groups: Any, n_features: int) -> list[Any]:
+    if isinstance(groups, str) or np.ndim(groups) != 1:
+        raise ValueError(f"groups={groups!r} must be a list with one label per column, or a mapping label -> columns")
+    labels = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
+    if len(labels) != n_features:
+        raise ValueError(f"groups has {len(labels)} labels, but X has {n_features} columns: give one per column")
+    return labels
 
 
 def _from_mapping(groups: Mapping[Any, Any], n_features: int, names: list[str]) -> list[Any]:
     place = {name: j for j, name in enumerate(names)}
-    labels: list[Any] = list(names)
-    taken: dict[int, Any] = {}
+    labels: list[Any] = [_Alone(name) for name in names]
     for label, columns in groups.items():
-        for column in [columns] if isinstance(columns, str) else columns:
-            j = place.get(column) if isinstance(column, str) else int(column)
-            if j is None or not 0 <= j < n_features:
+        columns = [columns] if isinstance(columns, str) else columns
+        if not isinstance(columns, (list, tuple, np.ndarray)):
+            raise ValueError(f"groups[{label!r}]={columns!r} must be a list of columns, by name or place")
+        for column in columns:
+            j = int(column) if isinstance(column, Integral) else place.get(column, -1)
+            if not 0 <= j < n_features:
                 raise ValueError(f"groups[{label!r}] names column {column!r}, which X does not have")
-            if j in taken:
-                raise ValueError(f"groups has column {column!r} in both {taken[j]!r} and {label!r}")
-            taken[j], labels[j] = label, ("group", label)
-    return [label[1] if isinstance(label, tuple) and label[:1] == ("group",) else label for label in labels]
+            if not isinstance(labels[j], _Alone):
+                raise ValueError(f"groups has column {column!r} in both {labels[j]!r} and {label!r}")
+            labels[j] = label
+    return labels
