@@ -26,7 +26,9 @@ from scipy.linalg.blas import dger
 _SINGULAR = 1e-10  # pivots this small, relative to the diagonal, belong to dependent variables
 _AGE = 64  # down-dates after which the inverse is computed anew
 _WRONG = 1e-5  # entries of system times inverse may differ from the identity by so much
+_INDEFINITE = 0.5  # pivots this far below zero are no rounding
 _LOWER, _FREE, _UPPER = 0, 1, 2
+_NO_KERNEL = "the kernel matrix is not positive semi-definite on these rows: lower C, or use another kernel"
 _NOT_SEPARABLE = "the features left do not separate the classes and C is infinite: give a finite C"
 
 
@@ -154,7 +156,7 @@ class DualMachine:
         max_iter: int = 10_000,
     ) -> None:
         self.gram, self.target, self.ridge, self.total = gram, target, ridge, total
-        self.bounded = signs is not None
+        self.bounded, self.curved = signs is not None, bool(np.all(ridge > 0))
         self.signs = np.ones(target.size) if signs is None else signs
         self.upper = upper
         self.unit = float(np.abs(target).max()) or 1.0
@@ -196,14 +198,24 @@ class DualMachine:
         try:
             self.inverse = np.linalg.inv(system)
         except np.linalg.LinAlgError:
-            return False
+            self.inverse = np.linalg.pinv(system, hermitian=True)
         return bool(np.abs(system @ self.inverse - np.eye(k + e)).max() < _WRONG)
 
     def rebase(self) -> None:
         """Take note that the matrix is another one: start from the solution of the old one, if that can be done."""
         self.kv = self.gram.times(self.v)
-        if not self.refactor():
-            self.start_cold()
+        if not self.refactor() and not self.curved:
+            self._free_one_by_one(self.free)
+
+    def _free_one_by_one(self, rows: np.ndarray) -> None:
+        """Free variables between their bounds that depend on each other: those that cannot be go to a bound."""
+        self.free = np.empty(0, dtype=np.int64)
+        self.refactor()
+        for j in rows.tolist():
+            if self.total is not None and not self.free.size:
+                self._free_alone(j)
+            else:
+                self._border(j, float(self.residuals()[j]))
 
     def forget(self, column: np.ndarray) -> None:
         """Take note that the matrix has just lost ``column column'``: a feature that was removed."""
@@ -217,6 +229,9 @@ class DualMachine:
             left = 1.0 - float(with_free @ u)
             if left > _SINGULAR:
                 break
+            if self.curved:  # it has an inverse, which only rounding denies
+                self.rebase()
+                return
             # without the feature the free variables depend on each other: one makes room
             self._flatten(u if weight >= 0 else -u)
         else:
@@ -395,10 +410,13 @@ class DualMachine:
                 with_free = np.concatenate([[1.0], with_free])
             u = self.inverse @ with_free
             pivot = diagonal - float(with_free @ u)
-            if pivot > _SINGULAR * diagonal:
+            if self.curved and pivot < -_INDEFINITE * abs(diagonal):
+                raise ValueError(_NO_KERNEL)
+            if self.curved or pivot > _SINGULAR * diagonal:
+                pivot = max(pivot, float(self.ridge[j]))
                 break
             toward = 1.0 if slope > 0 else -1.0
-            length, blocked = self._reach(-toward * u[self._offset :], float(self.upper[j]))
+            length, blocked = self._reach(-toward * u[self._offset :], self._room(j, toward))
             self._slide_with(j, toward, u, length, blocked)
             if blocked < 0:
                 return  # it has gone from one bound to the other
@@ -414,6 +432,11 @@ class DualMachine:
         self.inverse = grown
         self.free = np.append(self.free, j)
         self._set_status(j, _FREE)
+
+    def _room(self, j: int, toward: float) -> float:
+        """How far one variable may go."""
+        inside = float(self.signs[j] * self.v[j])
+        return float(self.upper[j]) - inside if toward * self.signs[j] > 0 else inside
 
     def _slide_with(self, j: int, toward: float, u: np.ndarray, length: float, blocked: int) -> None:
         """Move variable ``j``, and the free ones so that nothing else changes for them."""

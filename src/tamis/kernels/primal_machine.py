@@ -158,7 +158,8 @@ def _invert(hessian: np.ndarray, penalty: np.ndarray) -> np.ndarray:
     """Inverse with the penalty, computed in units that make the diagonal one."""
     diagonal = np.arange(penalty.size)
     hessian[diagonal, diagonal] += penalty
-    unit = np.sqrt(hessian[diagonal, diagonal] + np.finfo(float).tiny)
+    size = hessian[diagonal, diagonal]
+    unit = np.sqrt(np.maximum(size, np.finfo(float).eps * size.max()))
     hessian /= unit[:, None] * unit
     hessian[diagonal, diagonal] += _DAMPING
     return np.linalg.inv(hessian) / (unit[:, None] * unit)

@@ -90,21 +90,11 @@ class Machines:
     def _solve(self) -> None:
         for dual in self._problems:
             before = dual.n_iter
-            self._solve_one(dual)
+            dual.solve()
             solution = dual.solution()
             self.residual = max(self.residual, solution.residual)
             self.converged = self.converged and solution.converged
             self.n_iter += dual.n_iter - before
-
-    def _solve_one(self, dual: DualMachine) -> None:
-        try:
-            dual.solve()
-        except ValueError:
-            if not self.ridge:
-                raise
-            raise ValueError(
-                "the kernel matrix is not positive semi-definite on these rows: lower C, or use another kernel"
-            ) from None
 
     @property
     def _problems(self) -> list[DualMachine]:
