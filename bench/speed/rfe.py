@@ -181,7 +181,7 @@ def show_rows(title: str, rows: list[dict[str, Any]]) -> None:
     show(title, list(rows[0]), [[f"{v:.1e}" if k == "residual" else v for k, v in row.items()] for row in rows])
 
 
-def run(quick: bool = False) -> dict[str, Any]:
+def run(*, quick: bool = False) -> dict[str, Any]:
     targets = Targets()
     missing = {"allaml", "arcene", "nips_dexter", "nips_dorothea"} - set(names())
     if missing:

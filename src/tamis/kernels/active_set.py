@@ -404,6 +404,7 @@ class DualMachine:
     def _border(self, j: int, slope: float) -> None:
         """Free variable ``j``; where it depends on the free ones, one of them makes room first."""
         diagonal = float(self.gram.diagonal[j] + self.ridge[j])
+        singular = _SINGULAR * max(diagonal, float(self.gram.diagonal.mean()))
         while True:
             with_free = self.gram.column(self.free, j)
             if self._offset:
@@ -412,7 +413,7 @@ class DualMachine:
             pivot = diagonal - float(with_free @ u)
             if self.curved and pivot < -_INDEFINITE * abs(diagonal):
                 raise ValueError(_NO_KERNEL)
-            if self.curved or pivot > _SINGULAR * diagonal:
+            if self.curved or pivot > singular:
                 pivot = max(pivot, float(self.ridge[j]))
                 break
             toward = 1.0 if slope > 0 else -1.0
