@@ -10,6 +10,7 @@ BENCHES = {
     "agnos-speed": "bench.speed.agnos",
     "dimension": "bench.papers.dimension",
     "spectral": "bench.papers.spectral",
+    "embedded": "bench.papers.embedded",
     "hidden-units": "bench.papers.hidden_units",
     "ofw": "bench.papers.ofw",
     "ofw-speed": "bench.speed.ofw",
