@@ -84,7 +84,8 @@ def test_the_own_stop_is_where_no_machine_can_spare_the_least_important_feature(
 def test_the_reason_names_the_feature_that_cannot_be_spared():
     X, y = planted(0)
     found = PerceptronElimination().fit(X, y)
-    assert found.stop_.reason.startswith(f"kept {found.stop_.n_features} features: to leave out 'x")
+    assert found.stop_.reason.startswith("to leave out 'x")
+    assert f"the last of {found.stop_.n_features} features" in found.stop_.reason
     assert "could cost more than 50% of the margin" in found.stop_.reason
     assert {3, 8} <= set(found.get_support(indices=True))
 

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dger
 
 _SINGULAR = 1e-10  # pivots this small, relative to the diagonal, belong to dependent variables
@@ -237,6 +238,30 @@ class DualMachine:
         else:
             return
         add_square(self.inverse, u, 1.0 / left)
+        self._age += 1
+        if self._age >= _AGE:
+            self.rebase()
+
+    def forget_many(self, columns: np.ndarray) -> None:
+        """Take note that the matrix has just lost ``columns' columns``, one row of ``columns`` per feature."""
+        if 3 * len(columns) > self.free.size:
+            self.rebase()
+            return
+        with_free = columns[:, self.free]
+        if self._offset:
+            with_free = np.pad(with_free, ((0, 0), (1, 0)))
+        across = with_free @ self.inverse
+        left = np.eye(len(columns)) - across @ with_free.T
+        try:
+            factor = cholesky(left, lower=True)
+        except np.linalg.LinAlgError:
+            factor = np.zeros((1, 1))
+        if factor.diagonal().min() ** 2 <= _SINGULAR:
+            self.rebase()
+            return
+        self.kv -= (columns @ self.v) @ columns
+        half = solve_triangular(factor, across, lower=True)
+        self.inverse += half.T @ half
         self._age += 1
         if self._age >= _AGE:
             self.rebase()

@@ -62,6 +62,10 @@ class LogisticMachine:
         """Take note that the matrix has just lost ``column column'``."""
         self.kv -= float(column @ self.v) * column
 
+    def forget_many(self, columns: np.ndarray) -> None:
+        """Take note that the matrix has just lost ``columns' columns``."""
+        self.kv -= (columns @ self.v) @ columns
+
     def rebase(self) -> None:
         """Take note that the matrix is another one."""
         self.kv = self.gram.times(self.v)

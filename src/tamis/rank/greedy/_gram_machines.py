@@ -69,7 +69,11 @@ class GramMachines(LinearMachines):
         elif features.size > _FEW:
             for part in self.parts:
                 mine = gone[:, part.rows]
-                self._replace(part, part.data.matrix - _dense(mine.T @ mine))
+                part.data.matrix = part.data.matrix - _dense(mine.T @ mine)
+                part.data.refresh()
+                columns = _dense(mine)
+                for machine in part.machines:
+                    machine.forget_many(columns)
         else:
             for column in _dense(gone):
                 self._take_out(column)

@@ -256,7 +256,7 @@ class PerceptronElimination(Ranker):
             choice = f"all but one could be spared: kept '{self._feature_name(next_out)}'"
         else:
             choice = (
-                f"kept {n_left}: to leave out '{self._feature_name(next_out)}' as well could cost more than "
+                f"to leave out '{self._feature_name(next_out)}', the last of {n_left}, could cost more than "
                 f"{self.alpha:.0%} of the margin {(1 - self.alpha) * gamma:.3g}"
             )
         return {"n_chosen": alive.size, "choice": choice, "gamma": gamma}
