@@ -27,6 +27,7 @@ from scipy.linalg.blas import dger
 _SINGULAR = 1e-10  # pivots this small, relative to the diagonal, belong to dependent variables
 _AGE = 64  # down-dates after which the inverse is computed anew
 _WRONG = 1e-5  # entries of system times inverse may differ from the identity by so much
+_ROUNDING = 4 * float(np.finfo(float).eps)
 _INDEFINITE = 0.5  # pivots this far below zero are no rounding
 _LOWER, _FREE, _UPPER = 0, 1, 2
 _NO_KERNEL = "the kernel matrix is not positive semi-definite on these rows: lower C, or use another kernel"
@@ -281,7 +282,11 @@ class DualMachine:
     @property
     def converged(self) -> bool:
         """Whether the last :meth:`solve` came to its end."""
-        return self.worst <= self.tol
+        return self.worst <= self.tol or self.worst <= self._rounding()
+
+    def _rounding(self) -> float:
+        """What is left of a residual that is zero but for rounding."""
+        return _ROUNDING * float(self.gram.diagonal.max() * np.abs(self.v).sum() + abs(self.b))
 
     @property
     def residual(self) -> float:
@@ -314,7 +319,7 @@ class DualMachine:
                     continue  # a bound was hit: its variable is no longer free
                 r = self.residuals()
                 self.worst = max(float(np.abs(r[self.free]).max()), self._imbalance())
-                if self.worst > self.tol:
+                if self.worst > self.tol and self.worst > self._rounding():
                     stalled += 1
                     if stalled == 2:  # rounding has piled up
                         self.rebase()
@@ -394,7 +399,7 @@ class DualMachine:
             return self._enter_pair()
         wish = self.way_off * r  # how much each variable at a bound wants to leave it
         j = int(wish.argmax())
-        if wish[j] <= self.tol:
+        if wish[j] <= self.tol or wish[j] <= self._rounding():
             self.worst = max(self.worst if self.free.size else 0.0, float(wish[j]))
             return False
         self._border(j, float(r[j]))
@@ -405,7 +410,7 @@ class DualMachine:
         i, j, gap = self._widest_pair()
         pull = self.target - self.kv - self.ridge * self.v
         self.b = float(pull[j])
-        if gap <= self.tol:
+        if gap <= self.tol or gap <= self._rounding():
             self.b += 0.5 * gap
             self.worst = max(0.0, gap)
             return False

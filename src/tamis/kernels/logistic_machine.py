@@ -16,6 +16,7 @@ from scipy.special import expit
 from tamis.kernels.active_set import Gram
 
 _HALVINGS = 30
+_FLAT = 1e-14  # least curvature of the loss of a row, relative to its cost: far from the margin there is none
 
 
 class LogisticMachine:
@@ -82,8 +83,11 @@ class LogisticMachine:
             if self.residual <= self.tol:
                 return
             self.n_iter += 1
-            curvature = np.maximum(self.cost * chance * (1.0 - chance), np.finfo(float).tiny)
-            v, b = self._newton(everything, curvature, aim)
+            curvature = self.cost * np.maximum(chance * (1.0 - chance), _FLAT)
+            try:
+                v, b = self._newton(everything, curvature, aim)
+            except np.linalg.LinAlgError:  # values so large that only rounding is left of the ones on the diagonal
+                return
             self._descend(v - self.v, b - self.b)
 
     def _newton(self, rows: np.ndarray, curvature: np.ndarray, aim: np.ndarray) -> tuple[np.ndarray, float]:

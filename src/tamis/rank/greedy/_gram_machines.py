@@ -71,9 +71,11 @@ class GramMachines(LinearMachines):
                 mine = gone[:, part.rows]
                 part.data.matrix = part.data.matrix - _dense(mine.T @ mine)
                 part.data.refresh()
-                columns = _dense(mine)
                 for machine in part.machines:
-                    machine.forget_many(columns)
+                    if 3 * features.size > part.data.matrix.shape[0]:
+                        machine.rebase()
+                    else:
+                        machine.forget_many(_dense(mine))
         else:
             for column in _dense(gone):
                 self._take_out(column)
