@@ -329,7 +329,9 @@ class DualMachine:
             if not self.bounded or not self._enter(r):
                 return
             stalled = 0
-        self.worst = np.inf
+        r = self.residuals()
+        inside = float(np.abs(r[self.free]).max(initial=0.0))
+        self.worst = max(inside, float((self.way_off * r).max()), self._imbalance())
 
     def _imbalance(self) -> float:
         """By how much the variables miss their total, in units of the largest of them, or of one."""
