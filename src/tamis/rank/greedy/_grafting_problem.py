@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,39 +13,7 @@ from tamis.kernels.grafting import Graft, GraftingSearch
 from tamis.kernels.scaling import shift_columns, wild_exponents
 from tamis.kernels.smooth_losses import LOSSES
 from tamis.kernels.targets import Target
-
-
-@dataclass(frozen=True)
-class LinearModel:
-    """Linear model on the selected features.
-
-    Attributes
-    ----------
-    features : ndarray of shape (k,)
-        Ascending, as in a transformed table.
-    coef : ndarray of shape (k, n_targets)
-    intercept : ndarray of shape (n_targets,)
-    classes : ndarray or None
-        Labels, for classification.
-    """
-
-    features: np.ndarray
-    coef: np.ndarray
-    intercept: np.ndarray
-    classes: np.ndarray | None
-
-    def decision_function(self, columns: Any) -> np.ndarray:
-        """Linear output for a transformed table: shape (n_samples, n_targets)."""
-        return np.asarray(columns @ self.coef) + self.intercept
-
-    def predict(self, columns: Any) -> np.ndarray:
-        """Predicted values, or labels for classification, for a transformed table."""
-        output = self.decision_function(columns)
-        if self.classes is None:
-            return output[:, 0]
-        if output.shape[1] == 1:
-            return self.classes[(output[:, 0] > 0).astype(int)]
-        return self.classes[output.argmax(axis=1)]
+from tamis.rank.greedy._model import LinearModel
 
 
 class GraftingProblem:

@@ -13,19 +13,15 @@ from tamis.base import Step
 
 
 @dataclass(frozen=True)
-class LeastSquaresModel:
-    """Linear model on the first features of a path.
+class LinearModel:
+    """Linear model on some features.
 
     Attributes
     ----------
     features : ndarray of shape (k,)
-        Candidates in the model, in the order they came.
+        Those of the model, in the order in which it takes their columns.
     coef : ndarray of shape (k, n_targets)
     intercept : ndarray of shape (n_targets,)
-    r2 : float
-        Share of the target's variance that the model explains on the training rows.
-    press : float
-        Mean squared leave-one-out error.
     classes : ndarray or None
         Labels, for classification.
     """
@@ -33,8 +29,6 @@ class LeastSquaresModel:
     features: np.ndarray
     coef: np.ndarray
     intercept: np.ndarray
-    r2: float
-    press: float
     classes: np.ndarray | None
 
     def decision_function(self, columns: Any) -> np.ndarray:
@@ -49,6 +43,22 @@ class LeastSquaresModel:
         if output.shape[1] == 1:
             return self.classes[(output[:, 0] > 0).astype(int)]
         return self.classes[output.argmax(axis=1)]
+
+
+@dataclass(frozen=True)
+class LeastSquaresModel(LinearModel):
+    """Linear model on the first features of a path, in the order they came.
+
+    Attributes
+    ----------
+    r2 : float
+        Share of the target's variance that the model explains on the training rows.
+    press : float
+        Mean squared leave-one-out error.
+    """
+
+    r2: float
+    press: float
 
 
 def model_from_path(
