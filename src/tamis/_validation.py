@@ -37,6 +37,9 @@ def check_table(
             raise ValueError(f"{_enumerate_columns(guilty)} not numeric; encode or drop them first") from error
         raise
     table, target = checked if supervised else (checked, None)
+    if sparse.issparse(table) and not table.has_canonical_format:  # entries that stand twice count as their sum
+        table = table.copy()
+        table.sum_duplicates()
     _check_finite(table, estimator)
     return table, None if target is None else _to_numpy(target)
 

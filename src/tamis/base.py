@@ -228,7 +228,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         A method whose ``fit`` takes ``sample_weight`` adds it here as a last argument that defaults to None.
         """
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None) -> Ranker:
         """Rank the features of ``X`` and decide how many to keep.
 

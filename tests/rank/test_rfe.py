@@ -162,6 +162,7 @@ def awkward(kind, n_samples, n_features, seed):
     st.booleans(),
     st.integers(0, 999),
 )
+@pytest.mark.filterwarnings("ignore:RFE's machine gives no feature a weight")
 def test_awkward_tables_follow_algorithm_1(loss, kind, n_samples, n_features, thin, seed):
     X, y = awkward(kind, n_samples, n_features, seed)
     found = RFE(loss, standardize=False).fit(sparse.csr_array(X) if thin else X, y)
@@ -756,3 +757,48 @@ def test_criteria_are_sorted_and_the_last_of_equal_ones_comes_first(values):
     for a, b in pairwise(places):
         close = abs(values[a] - values[b]) < 1e-10
         assert a > b if close else values[a] < values[b]
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_machine_without_weights_is_said_to_have_none_and_rows_do_not_matter(kernel):
+    rng = np.random.RandomState(0)
+    X, y = rng.standard_normal((200, 5)), np.arange(200) < 10
+    shuffled = rng.permutation(200)
+    orders = []
+    for rows in (np.arange(200), shuffled):
+        if kernel == "linear":
+            with pytest.warns(UserWarning, match="raise C, or use class_weight='balanced'"):
+                orders.append(RFE("hinge").fit(X[rows], y[rows]).order_)
+        else:
+            orders.append(RFE("hinge", C=10.0, kernel=kernel).fit(X[rows], y[rows]).order_)
+    np.testing.assert_array_equal(*orders)
+
+
+def test_entries_of_a_sparse_table_that_stand_twice_count_as_their_sum():
+    X, y = make_data(40, 10)
+    once = sparse.csr_matrix(np.round(np.abs(X)))
+    twice = sparse.csr_matrix(
+        (np.repeat(once.data / 2, 2), np.repeat(once.indices, 2), 2 * once.indptr), shape=once.shape
+    )
+    a, b = (RFE().fit(table, y) for table in (once, twice))
+    np.testing.assert_array_equal(a.order_, b.order_)
+    np.testing.assert_allclose(a.scores_, b.scores_)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_the_unit_of_a_quantity_does_not_matter(unit):
+    X, _ = make_data(40, 10)
+    y = 3 * X[:, 2] + X[:, 4]
+    np.testing.assert_array_equal(RFE().fit(X, unit * y).order_, RFE().fit(X, y).order_)
+
+
+def test_what_contradicts_an_estimator_is_refused():
+    X, y = make_data(40, 10)
+    with pytest.raises(ValueError, match="y holds quantities, and estimator=SVC needs classes"):
+        RFE(SVC()).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="task='regression' contradicts estimator=SVC"):
+        RFE(SVC(), task="regression").fit(X, y)
+    with pytest.raises(ValueError, match="'gamma' parameter of SVC"):
+        RFE(SVC(gamma=-1.0)).fit(X, y)
+    with pytest.raises(ValueError, match="kernel='poly' is not finite"):
+        RFE(kernel="poly", degree=2.5).fit(X, y)

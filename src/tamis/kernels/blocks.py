@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from sklearn.utils.parallel import _get_threadpool_controller
+
+_FEW_NUMBERS = 2**23
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -18,6 +21,13 @@ def blocks(total: int, size: int) -> Iterator[slice]:
     step = max(1, size)
     for start in range(0, total, step):
         yield slice(start, min(start + step, total))
+
+
+def threads_that_pay(n_numbers: int) -> AbstractContextManager:
+    """One thread of BLAS for matrices of so few numbers that more would wait for each other most of the time."""
+    if n_numbers > _FEW_NUMBERS:
+        return nullcontext()
+    return _get_threadpool_controller().limit(limits=1, user_api="blas")
 
 
 def map_in_threads(task: Callable[[S], T], parts: Sequence[S]) -> Iterator[T]:

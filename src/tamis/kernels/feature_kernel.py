@@ -197,12 +197,16 @@ class FeatureKernel:
     def _compute(self) -> None:
         """Sums and matrix from the table."""
         Z = self._Z[:, self._in]
-        if not self.is_closed:
-            self.matrix = self._evaluate(Z)
-            return
-        self._sums = self._pooled(Z)
-        self._n_fresh, self._size_fresh = Z.shape[1], float(np.abs(self._sums).max(initial=0.0))
-        self.matrix = self._value(self._sums)
+        if self.is_closed:
+            self._sums = self._pooled(Z)
+            self._n_fresh, self._size_fresh = Z.shape[1], float(np.abs(self._sums).max(initial=0.0))
+        with np.errstate(invalid="ignore", over="ignore"):
+            self.matrix = self._value(self._sums) if self.is_closed else self._evaluate(Z)
+        if not np.isfinite(self.matrix).all():
+            raise ValueError(
+                f"kernel={self.kernel!r} is not finite on these columns; with gamma={self.gamma:g}, "
+                f"degree={self.degree:g}, coef0={self.coef0:g} values are too large, or negative under a root"
+            )
 
     def _evaluate(self, Z: Table) -> np.ndarray:
         """A kernel that is not down-dated."""

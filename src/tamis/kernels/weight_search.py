@@ -18,6 +18,7 @@ from scipy import sparse
 
 _TIE = 1e-10  # squared weights this close, relatively, are equal
 _NOTHING = 1e-26  # and so are those below this part of the largest
+_ROUNDING = 8 * float(np.finfo(float).eps)
 _FEWEST = 512  # features watched at a time
 _SHARE = 8  # or one in so many of those left
 _COMPACT = 0.7  # share of the table in use below which it is copied
@@ -75,6 +76,10 @@ class WeightSearch:
         squares = self._watch(V)
         return self._pick(squares, squares.min())
 
+    def noise(self, V: np.ndarray) -> float:
+        """Squared weight that rounding alone explains."""
+        return (_ROUNDING * float(self._norm.max()) * float(np.linalg.norm(V))) ** 2
+
     def remove(self, features: np.ndarray) -> Any:
         """Remove features, and return their rows of the table."""
         places = self._place[features]
@@ -98,7 +103,7 @@ class WeightSearch:
         self.n_passes += 1
         self._compact(_COMPACT)
         squares = np.where(self._left, squared_weights(self._table, V), np.inf)
-        self._nothing = _NOTHING * float(squares[self._left].max())
+        self._nothing = max(_NOTHING * float(squares[self._left].max()), self.noise(V))
         self._floor, self._reach = np.inf, 0.0
         n_watched = max(_FEWEST, self.n_left // _SHARE)
         others = np.zeros(0, dtype=bool)

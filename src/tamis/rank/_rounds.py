@@ -40,10 +40,10 @@ def count_rounds(step: StepSize, n_left: int) -> int:
     return -(-n_left // int(step)) if isinstance(step, Integral) else sum(1 for _ in countdown(step, n_left))
 
 
-def order_by_criterion(values: np.ndarray, features: np.ndarray) -> np.ndarray:
-    """Places by ascending criterion, the last of equal features first."""
+def order_by_criterion(values: np.ndarray, features: np.ndarray, noise: float = 0.0) -> np.ndarray:
+    """Places by ascending criterion, the last of equal features first; differences up to ``noise`` are rounding."""
     order = np.argsort(values, kind="stable")
     ascending = values[order]
-    close = _TIE * ascending[1:] + _NOTHING * max(ascending[-1], 0.0)
+    close = _TIE * ascending[1:] + max(_NOTHING * ascending[-1], noise)
     run = np.concatenate([[0], np.cumsum(np.diff(ascending) > close)])
     return order[np.lexsort((-features[order], run))]

@@ -74,6 +74,8 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
     def check(self, ranker: Ranker, n_candidates: int) -> None:
         """Refuse features that are no columns of the table."""
         super().check(ranker, n_candidates)
+        if getattr(ranker, "groups", None) is not None:
+            raise ValueError("FITPlateau judges single columns and takes no groups; use CrossValidation or a number")
         if getattr(ranker, "dictionary", None) is not None:
             raise ValueError(
                 f"FITPlateau judges columns of a table, and {type(ranker).__name__} ranks those of a dictionary; use "

@@ -74,6 +74,12 @@ class IntrinsicDimension(StoppingRule, name="intrinsic-dimension"):
         """A first look at some features; the ranker goes on if the dimension asks for all of them."""
         return len(path) >= _FIRST_LOOK
 
+    def check(self, ranker: Ranker, n_candidates: int) -> None:
+        """Refuse groups: a dimension counts columns."""
+        super().check(ranker, n_candidates)
+        if getattr(ranker, "groups", None) is not None:
+            raise ValueError("IntrinsicDimension counts single columns and takes no groups; use CrossValidation")
+
     def decide(
         self,
         ranker: Ranker,

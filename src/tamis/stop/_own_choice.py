@@ -10,7 +10,9 @@ from tamis.base import Ranker, Ranking, StopDecision, StoppingRule
 
 
 class OwnChoice(StoppingRule, name="own-choice"):
-    r"""Keep the :math:`\hat k` best features, where the ranker itself has chosen :math:`\hat k` on its way.
+    r"""Keep as many of the best features as the ranker itself has chosen.
+
+    .. math:: \hat k = \text{the number at which the method's own criterion told it to stop}
 
     Parameters
     ----------

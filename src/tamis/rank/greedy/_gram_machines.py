@@ -49,6 +49,11 @@ class GramMachines(LinearMachines):
         """Of the weights; a penalized intercept is none."""
         return sum(machine.squared_norm - self.added * float(machine.v.sum()) ** 2 for machine in self.machines)
 
+    @property
+    def noise(self) -> float:
+        """Squared weight that rounding alone explains."""
+        return self.search.noise(self._duals())
+
     def criteria(self) -> np.ndarray:
         """Squared weights."""
         return self.search.weights(self._duals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -112,22 +112,27 @@ class _Alone:
 
 
 def _from_list(groups: Any, n_features: int) -> list[Any]:
-    if isinstance(groups, str) or np.ndim(groups) != 1:
+    if isinstance(groups, str) or not isinstance(groups, Iterable):
         raise ValueError(f"groups={groups!r} must be a list with one label per column, or a mapping label -> columns")
     labels = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
+    for j, label in enumerate(labels):
+        if not isinstance(label, Hashable) or label != label:
+            raise ValueError(f"groups has {label!r} for column {j}, which cannot be a label; use text or whole numbers")
     if len(labels) != n_features:
         raise ValueError(f"groups has {len(labels)} labels, but X has {n_features} columns: give one per column")
     return labels
 
 
 def _from_mapping(groups: Mapping[Any, Any], n_features: int, names: list[str]) -> list[Any]:
-    place = {name: j for j, name in enumerate(names)}
+    place: dict[Any, int] = {name: j for j, name in enumerate(names)}
     labels: list[Any] = [_Alone(name) for name in names]
     for label, columns in groups.items():
         columns = [columns] if isinstance(columns, str) else columns
-        if not isinstance(columns, (list, tuple, np.ndarray)):
+        if isinstance(columns, Mapping) or not isinstance(columns, Iterable):
             raise ValueError(f"groups[{label!r}]={columns!r} must be a list of columns, by name or place")
         for column in columns:
+            if isinstance(column, (bool, np.bool_)) or not isinstance(column, Hashable):
+                raise ValueError(f"groups[{label!r}] holds {column!r}, which is neither a name nor a place of a column")
             j = int(column) if isinstance(column, Integral) else place.get(column, -1)
             if not 0 <= j < n_features:
                 raise ValueError(f"groups[{label!r}] names column {column!r}, which X does not have")

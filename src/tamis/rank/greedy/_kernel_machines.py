@@ -9,6 +9,8 @@ from tamis.kernels.feature_kernel import FeatureKernel, criterion_changes
 from tamis.rank.greedy._learners import Learner, Problem
 from tamis.rank.greedy._machines import LinearMachines, Part, among_rows, by_rows, penalized_intercept, train_dual
 
+_ROUNDING = 8 * float(np.finfo(float).eps)
+
 
 class KernelMachines(LinearMachines):
     """Machines with any kernel (Lal et al. 2006, algorithm 2): what changes in the norm of fixed machines."""
@@ -38,6 +40,12 @@ class KernelMachines(LinearMachines):
     def squared_norm(self) -> float:
         """``v' K v``, summed over the machines."""
         return sum(machine.squared_norm - self.added * float(machine.v.sum()) ** 2 for machine in self.machines)
+
+    @property
+    def noise(self) -> float:
+        """Change of a squared norm that rounding alone explains."""
+        V = np.abs(self._duals())
+        return _ROUNDING * float(np.einsum("mi,ij,mj->", V, np.abs(self.kernel.matrix), V))
 
     def criteria(self) -> np.ndarray:
         """Change of the squared norms when each feature goes."""

@@ -11,7 +11,9 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import type_of_target
 
+from tamis.kernels.scaling import tame
 from tamis.kernels.targets import encode_classes, encode_target, infer_task, subproblems
 
 LOSSES = ("squared_hinge", "hinge", "logistic", "ridge")
@@ -61,6 +63,8 @@ class Problem:
 
 def read_estimator(estimator: Any, n_classes: int) -> Learner | None:
     """The problem that a scikit-learn estimator solves, if it is one of ours; None otherwise."""
+    if type(estimator) in (SVC, LinearSVC, Ridge, RidgeClassifier, LogisticRegression):
+        estimator._validate_params()
     if type(estimator) is SVC and estimator.kernel != "precomputed":
         return Learner(
             "hinge",
@@ -103,7 +107,8 @@ def pose_problems(y: np.ndarray, task: str, learner: Learner) -> list[Problem]:
     """One problem, or one per class or pair of classes."""
     everything = np.arange(len(y))
     if task == "regression":
-        return [Problem(everything, encode_target(y, task).values[:, 0], np.full(len(y), learner.cost))]
+        values = tame(encode_target(y, task).values)[:, 0]
+        return [Problem(everything, values, np.full(len(y), learner.cost))]
     classes, codes = encode_classes(y)
     cost = learner.cost * class_weights(learner.class_weight, classes, y)[codes]
     if classes.size == 2:
@@ -127,13 +132,20 @@ def class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray) -> np.n
 
 
 def settle_task(y: np.ndarray, task: str, estimator: Any) -> str:
-    """ "classification" or "regression"; refuses quantities where a machine needs classes."""
-    if task == "auto" and not isinstance(estimator, str) and (is_classifier(estimator) or is_regressor(estimator)):
-        return "classification" if is_classifier(estimator) else "regression"
-    task = infer_task(y) if task == "auto" else task
-    if task == "regression" and isinstance(estimator, str) and estimator not in ("ridge", "auto"):
+    """What to learn; refuses quantities where classes are needed, and tasks that an estimator is not for."""
+    name = f"'{estimator}'" if isinstance(estimator, str) else type(estimator).__name__
+    own = None
+    if isinstance(estimator, str):
+        own = {"auto": None, "ridge": None}.get(estimator, "classification")
+    elif is_classifier(estimator) or is_regressor(estimator):
+        own = "classification" if is_classifier(estimator) else "regression"
+    if task == "auto":
+        task = own or infer_task(y)
+    elif own is not None and own != task:
+        raise ValueError(f"task='{task}' contradicts estimator={name}, which is for {own}")
+    if task == "classification" and type_of_target(y).startswith("continuous"):
         raise ValueError(
-            f"y holds quantities, and estimator='{estimator}' needs classes; use estimator='ridge', or "
-            "task='classification' if its values are classes"
+            f"y holds quantities, and estimator={name} needs classes; use estimator='ridge' or a regressor, or give "
+            "classes as whole numbers or text"
         )
     return task

@@ -58,6 +58,11 @@ class Machines(ABC):
         return None
 
     @property
+    def noise(self) -> float:
+        """Criterion that rounding alone explains."""
+        return 0.0
+
+    @property
     @abstractmethod
     def squared_norm(self) -> float | None:
         """Of the weights of all machines, if they have any."""

@@ -19,6 +19,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis.kernels.sensitivity import slope_of_kernels, slope_of_network, sum_differences, sum_slopes
@@ -43,9 +44,9 @@ def is_model(model: Any) -> bool:
 
 
 def is_fitted(model: Any) -> bool:
-    """Whether it has been fitted."""
+    """Whether it has been fitted, also where it could do without, as a Gaussian process."""
     try:
-        check_is_fitted(model)
+        check_is_fitted(model, None if get_tags(model).requires_fit else "n_features_in_")
     except NotFittedError:
         return False
     return True
@@ -83,7 +84,13 @@ def measure_model(model: Any, X: np.ndarray, norm: str, width: np.ndarray) -> np
         raise ValueError(f"model was fitted on {expected} features and X has {X.shape[1]}")
     slopes = find_slopes(model)
     if slopes is None:
-        return sum_differences(_outputs_of(model), X, width, norm)
+        found = sum_differences(_outputs_of(model), X, width, norm)
+        if not found.any():
+            raise ValueError(
+                f"the outputs of {type(model).__name__} do not change over the differences tried: there is nothing to "
+                "rank by; raise width (0.5 suits trees and neighbors)"
+            )
+        return found
     return sum_slopes(slopes.at, X, slopes.per_row, norm)
 
 

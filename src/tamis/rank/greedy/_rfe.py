@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,9 +12,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from threadpoolctl import threadpool_limits
 
 from tamis.base import Ranker, Ranking, Step, track
+from tamis.kernels.blocks import threads_that_pay
 from tamis.kernels.scaling import shift_columns, standardize_columns, wild_exponents
 from tamis.rank._rounds import STEP_CONSTRAINT, StepSize, batch_size, count_rounds, countdown, order_by_criterion
 from tamis.rank.greedy._gram_machines import GramMachines
@@ -26,8 +25,6 @@ from tamis.rank.greedy._machines import FittedMachines, Machines
 from tamis.rank.greedy._table_machines import TableMachines
 
 Departure = tuple[int, float, dict[str, Any]]  # feature or group that left, its criterion then, and what else is known
-
-_SMALL = 2**20  # numbers
 
 
 class RFE(GroupedRanker):
@@ -177,13 +174,14 @@ class RFE(GroupedRanker):
 
     def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         members = self._members(X.shape[1])
-        with _threads_that_pay(X):
+        with threads_that_pay(X.shape[0] * min(X.shape)):
             machines = self._train(X, np.asarray(y))
+            _warn_of_nothing(machines)
             path = [Step(*departure) for departure in self._eliminate(machines, members)][::-1]
         if not machines.converged:
             warnings.warn(
-                f"RFE trained machines only to a violation of {machines.residual:.2g}; raise tol={self.tol:g} or "
-                f"lower C={self.C:g}",
+                f"RFE trained machines only to a violation of {machines.residual:.2g}; raise tol={self.tol:g}, or "
+                "lower the cost C of errors",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -244,7 +242,7 @@ class RFE(GroupedRanker):
             else:
                 left = machines.features if members is None else left
                 values = self._criteria(machines, members, left)
-                places = order_by_criterion(values, left)[:n_leaving]
+                places = order_by_criterion(values, left, machines.noise)[:n_leaving]
                 leaving, criteria = left[places], values[places].tolist()
                 left = np.delete(left, places)
             yield from ((j, value, info) for j, value in zip(leaving.tolist(), criteria, strict=True))
@@ -254,7 +252,9 @@ class RFE(GroupedRanker):
         if machines.n_features:  # a callback has ended the elimination
             left = machines.features if members is None else left
             values, info = self._criteria(machines, members, left), _describe(machines)
-            yield from ((int(left[j]), float(values[j]), info) for j in order_by_criterion(values, left))
+            yield from (
+                (int(left[j]), float(values[j]), info) for j in order_by_criterion(values, left, machines.noise)
+            )
 
     def _criteria(self, machines: Machines, members: list[np.ndarray] | None, left: np.ndarray) -> np.ndarray:
         """Of all features, or groups, left."""
@@ -269,12 +269,6 @@ class RFE(GroupedRanker):
         return np.array([values[columns].sum() for columns in groups])
 
 
-def _threads_that_pay(X: Any) -> AbstractContextManager:
-    """One thread of BLAS where matrices are so small that more would wait for each other most of the time."""
-    small = X.shape[0] * min(X.shape) < _SMALL
-    return threadpool_limits(limits=1, user_api="blas") if small else nullcontext()
-
-
 def _prepare(X: Any, standardize: bool, centered: bool) -> Any:
     """Columns in double precision, of unit variance if asked; centered where an intercept makes up for it."""
     if sparse.issparse(X):
@@ -285,6 +279,17 @@ def _prepare(X: Any, standardize: bool, centered: bool) -> Any:
     if sparse.issparse(X) or not centered:
         return X.astype(float)
     return X - X.mean(axis=0, dtype=float)
+
+
+def _warn_of_nothing(machines: Machines) -> None:
+    """An order of weights that are all zero means nothing."""
+    norm2 = machines.squared_norm
+    if norm2 is not None and norm2 <= machines.noise * machines.n_features:
+        warnings.warn(
+            "RFE's machine gives no feature a weight, so that the order is that of the columns: classes are too "
+            "unbalanced for its cost C; raise C, or use class_weight='balanced'",
+            stacklevel=2,
+        )
 
 
 def _describe(machines: Machines) -> dict[str, Any]:

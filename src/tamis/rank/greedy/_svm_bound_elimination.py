@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from tamis.base import Ranker, Ranking, Step, track
+from tamis.kernels.blocks import threads_that_pay
 from tamis.kernels.feature_kernel import KERNELS, FeatureKernel
 from tamis.kernels.scaling import measure_columns, shift_columns, standardize_columns, tame, wild_exponents
 from tamis.kernels.svm_bounds import Bound, RadiusMarginBound, SpanBound, measure_norms2
@@ -165,13 +166,13 @@ class SVMBoundElimination(Ranker):
         check_classification_targets(y)
         signs = _one_against_rest(np.asarray(y))
         Z, features = self._columns(X.astype(float))
-        kernel = FeatureKernel(Z, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-        machines = Machines(
-            kernel.matrix, signs, ridge=1.0 / self.C, ball=self._needs_ball, tol=self.tol, max_iter=self.max_iter
-        )
-        path = [
-            Step(int(features[place]), criterion, info) for place, criterion, info in self._eliminate(kernel, machines)
-        ][::-1]
+        with threads_that_pay(X.shape[0] ** 2):
+            kernel = FeatureKernel(Z, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+            machines = Machines(
+                kernel.matrix, signs, ridge=1.0 / self.C, ball=self._needs_ball, tol=self.tol, max_iter=self.max_iter
+            )
+            found = list(self._eliminate(kernel, machines))
+        path = [Step(int(features[place]), criterion, info) for place, criterion, info in found][::-1]
         if not machines.converged:
             message = (
                 f"a machine did not converge (violation {machines.residual:.1e}); raise max_iter or tol, or lower C"

@@ -12,6 +12,8 @@ from tamis.kernels.primal_machine import PrimalMachine
 from tamis.rank.greedy._learners import Learner, Problem
 from tamis.rank.greedy._machines import LinearMachines, Part, by_rows, train_dual
 
+_ROUNDING = 8 * float(np.finfo(float).eps)
+
 
 class TableMachines(LinearMachines):
     """Linear machines on the table itself: more rows than columns.
@@ -62,6 +64,16 @@ class TableMachines(LinearMachines):
     def squared_norm(self) -> float:
         """Of the weights."""
         return float((self._weights() ** 2).sum())
+
+    @property
+    def noise(self) -> float:
+        """Squared weight that rounding alone explains."""
+        if not self.dual:
+            return 0.0
+        size = sum(
+            float(part.data.diagonal.sum()) * float(sum(m.v @ m.v for m in part.machines)) for part in self.parts
+        )
+        return _ROUNDING**2 * size
 
     def criteria(self) -> np.ndarray:
         """Squared weights."""

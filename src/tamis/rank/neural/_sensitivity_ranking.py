@@ -177,7 +177,9 @@ class SensitivityRanking(NetworkRanker):
         """Sensitivities of a scikit-learn model."""
         certificate: dict[str, Any] = {"converged": True}
         model, in_deviations = self.model, False
-        if not is_fitted(model):
+        if is_fitted(model):
+            self._check_names(model)
+        else:
             model, in_deviations = clone(model), self.standardize
             seeds = {name: seed for name, seed in model.get_params().items() if name.split("__")[-1] == "random_state"}
             model.set_params(**{name: rng.randint(2**31 - 1) for name, seed in seeds.items() if seed is None})
@@ -187,6 +189,12 @@ class SensitivityRanking(NetworkRanker):
         found = measure_model(model, X, self.norm, self.width * spread)
         settled = Ranking.from_scores(self._in_units(X, found, by_deviation=not in_deviations), rounding=1e-9)
         return Ranking(settled.order, settled.scores, certificate=certificate)
+
+    def _check_names(self, model: Any) -> None:
+        """Refuse a model that knows the columns by other names, or in another order."""
+        theirs, ours = (getattr(one, "feature_names_in_", None) for one in (model, self))
+        if theirs is not None and ours is not None and list(theirs) != list(ours):
+            raise ValueError("the columns of X are not those that model was fitted on, or stand in another order")
 
     def _certify_fit(self, n_iter: int, converged: bool) -> dict[str, Any]:
         """How the training of a scikit-learn model went; a warning if it was cut short."""
