@@ -28,6 +28,8 @@ _SINGULAR = 1e-10  # pivots this small, relative to the diagonal, belong to depe
 _AGE = 64  # down-dates after which the inverse is computed anew
 _WRONG = 1e-5  # entries of system times inverse may differ from the identity by so much
 _ROUNDING = 4 * float(np.finfo(float).eps)
+_BLURRED = 1e-6  # pivots below this can be told from zero, but not used for small steps:
+_FAINT = 1e-6  # those that take less than this off a violation
 _INDEFINITE = 0.5  # pivots this far below zero are no rounding
 _LOWER, _FREE, _UPPER = 0, 1, 2
 _NO_KERNEL = "the kernel matrix is not positive semi-definite on these rows: lower C, or use another kernel"
@@ -404,8 +406,21 @@ class DualMachine:
         if wish[j] <= self.tol or wish[j] <= self._rounding():
             self.worst = max(self.worst if self.free.size else 0.0, float(wish[j]))
             return False
+        if self._is_blurred(j, float(wish[j])):
+            self.worst = max(self.worst if self.free.size else 0.0, float(wish[j]))
+            return False
         self._border(j, float(r[j]))
         return True
+
+    def _is_blurred(self, j: int, wish: float) -> bool:
+        """Whether a variable wants to move so little, and depends so much on the free ones, that rounding decides."""
+        if self.curved or not self.free.size or wish > _FAINT * self.unit:
+            return False
+        with_free = self.gram.column(self.free, j)
+        if self._offset:
+            with_free = np.concatenate([[1.0], with_free])
+        pivot = self.gram.diagonal[j] - float(with_free @ (self.inverse @ with_free))
+        return bool(_SINGULAR < pivot / self.gram.diagonal.max() < _BLURRED)
 
     def _enter_pair(self) -> bool:
         """With nothing free a variable can only move with another one; False if no pair wants to."""
