@@ -267,7 +267,7 @@ def test_an_infinite_cost_gives_the_hard_margin(size):
 @pytest.mark.parametrize("shape", ["plain", "contradictions", "grid"])
 def test_an_infinite_cost_where_nothing_separates_is_refused(shape):
     X, y = make_table(40, 2, 10, shape)
-    with pytest.raises(ValueError, match="do not separate the classes and C is infinite: give a finite C"):
+    with pytest.raises(ValueError, match="do not separate the classes, or hardly, and C is infinite: give a finite C"):
         solve_dual(X @ X.T, **pose("hinge", X @ X.T, y, np.inf))
 
 

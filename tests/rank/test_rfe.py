@@ -317,7 +317,7 @@ def test_a_hard_margin_that_is_lost_on_the_way_is_told(size):
     X[:, 0] = X[::-1, 0]
     X[:, 1:3] += 6.0 * y[:, None]
     X[0, 1], X[1, 2] = X[1, 1] + 20, X[0, 2] - 20  # neither of the two separates alone
-    with pytest.raises(ValueError, match="do not separate the classes and C is infinite: give a finite C"):
+    with pytest.raises(ValueError, match="do not separate the classes, or hardly, and C is infinite: give a finite C"):
         RFE(SVC(kernel="linear", C=np.inf), standardize=False).fit(X, y)
 
 

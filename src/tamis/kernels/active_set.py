@@ -33,7 +33,7 @@ _FAINT = 1e-6  # those that take less than this off a violation
 _INDEFINITE = 0.5  # pivots this far below zero are no rounding
 _LOWER, _FREE, _UPPER = 0, 1, 2
 _NO_KERNEL = "the kernel matrix is not positive semi-definite on these rows: lower C, or use another kernel"
-_NOT_SEPARABLE = "the features left do not separate the classes and C is infinite: give a finite C"
+NOT_SEPARABLE = "the features left do not separate the classes, or hardly, and C is infinite: give a finite C"
 
 
 class Gram(Protocol):
@@ -275,7 +275,7 @@ class DualMachine:
             length, blocked = self._reach(move[self._offset :], np.inf)
             if blocked >= 0:
                 return self._slide(move, length, blocked)
-        raise ValueError(_NOT_SEPARABLE)
+        raise ValueError(NOT_SEPARABLE)
 
     def solution(self) -> DualSolution:
         """What has been found."""
@@ -369,7 +369,7 @@ class DualMachine:
     def _slide(self, move: np.ndarray, length: float, blocked: int) -> None:
         """Move intercept and free variables; the one that is blocked comes to rest at its bound."""
         if not np.isfinite(length):
-            raise ValueError(_NOT_SEPARABLE)
+            raise ValueError(NOT_SEPARABLE)
         free = self.free
         values = self.v[free] + length * move[self._offset :]
         if blocked >= 0:

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from tamis.kernels.active_set import DenseGram, DualMachine
+from tamis.kernels.active_set import NOT_SEPARABLE, DenseGram, DualMachine
 from tamis.kernels.svm_bounds import Machine
 
 
@@ -92,6 +92,8 @@ class Machines:
             before = dual.n_iter
             dual.solve()
             solution = dual.solution()
+            if not solution.converged and not self.ridge and dual is not self._ball:  # the dual has no end
+                raise ValueError(NOT_SEPARABLE)
             self.residual = max(self.residual, solution.residual)
             self.converged = self.converged and solution.converged
             self.n_iter += dual.n_iter - before
