@@ -284,7 +284,7 @@ def _prepare(X: Any, standardize: bool, centered: bool) -> Any:
 def _warn_of_nothing(machines: Machines) -> None:
     """An order of weights that are all zero means nothing."""
     norm2 = machines.squared_norm
-    if norm2 is not None and norm2 <= machines.noise * machines.n_features:
+    if norm2 is not None and 0 < norm2 <= machines.noise * machines.n_features:
         warnings.warn(
             "RFE's machine gives no feature a weight, so that the order is that of the columns: classes are too "
             "unbalanced for its cost C; raise C, or use class_weight='balanced'",
