@@ -16,13 +16,14 @@ with one more feature it takes one step, or a few.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import cholesky, solve_triangular
-from scipy.linalg.blas import dger
+from scipy.linalg.blas import daxpy, dger
 
 _SINGULAR = 1e-10  # pivots this small, relative to the diagonal, belong to dependent variables
 _AGE = 64  # down-dates after which the inverse is computed anew
@@ -160,9 +161,10 @@ class DualMachine:
         max_iter: int = 10_000,
     ) -> None:
         self.gram, self.target, self.ridge, self.total = gram, target, ridge, total
-        self.bounded, self.curved = signs is not None, bool(np.all(ridge > 0))
+        self.bounded, self.capped = signs is not None, bool(np.any(np.isfinite(upper)))
+        self.curved, self.flat = bool(np.all(ridge > 0)), not np.any(ridge)
         self.signs = np.ones(target.size) if signs is None else signs
-        self.upper = upper
+        self.upper, self._least_upper = upper, float(upper.min())
         self.unit = float(np.abs(target).max()) or 1.0
         self.tol, self.max_iter = tol * self.unit, max_iter
         self.n_iter = 0
@@ -179,7 +181,7 @@ class DualMachine:
         self.v, self.kv, self.b = np.zeros(n), np.zeros(n), 0.0
         self.status = np.full(n, _LOWER if self.bounded else _FREE, dtype=np.int8)
         self.way_off = self.signs * self.bounded
-        self.free = np.arange(0 if self.bounded else n)
+        self._set_free(np.arange(0 if self.bounded else n))
         self.inverse: np.ndarray
         if self.bounded and self.total:  # feasible: one variable holds it all
             self.v[0] = self.total
@@ -187,6 +189,18 @@ class DualMachine:
             self._free_alone(0)
         else:
             self.refactor()
+
+    def _set_free(self, rows: np.ndarray) -> None:
+        """Which variables are free, in the order of the system, with what is asked of them at every step."""
+        self.free, self._free_signs, self._free_upper = rows, self.signs[rows], self.upper[rows]
+
+    def _system_vector(self, first: float, values: np.ndarray) -> np.ndarray:
+        """Entries of the free variables, after that of the intercept if there is one."""
+        if self.total is None:
+            return values
+        vector = np.empty(values.size + 1)
+        vector[0], vector[1:] = first, values
+        return vector
 
     def refactor(self) -> bool:
         """Invert the system of the free variables anew; False if that could not be done well."""
@@ -213,7 +227,7 @@ class DualMachine:
 
     def _free_one_by_one(self, rows: np.ndarray) -> None:
         """Free variables between their bounds that depend on each other: those that cannot be go to a bound."""
-        self.free = np.empty(0, dtype=np.int64)
+        self._set_free(np.empty(0, dtype=np.int64))
         self.refactor()
         for j in rows.tolist():
             if self.total is not None and not self.free.size:
@@ -224,11 +238,9 @@ class DualMachine:
     def forget(self, column: np.ndarray) -> None:
         """Take note that the matrix has just lost ``column column'``: a feature that was removed."""
         weight = float(column @ self.v)
-        self.kv -= weight * column
+        self.kv = daxpy(column, self.kv, a=-weight)
         while self.free.size:
-            with_free = column[self.free]
-            if self._offset:
-                with_free = np.concatenate([[0.0], with_free])
+            with_free = self._system_vector(0.0, column[self.free])
             u = self.inverse @ with_free
             left = 1.0 - float(with_free @ u)
             if left > _SINGULAR:
@@ -240,10 +252,12 @@ class DualMachine:
             self._flatten(u if weight >= 0 else -u)
         else:
             return
-        add_square(self.inverse, u, 1.0 / left)
         self._age += 1
         if self._age >= _AGE:
             self.rebase()
+            return
+        add_square(self.inverse, u, 1.0 / left)
+        self._step(u * (weight / left))  # Newton's: what the free variables now lack is the weight times the column
 
     def forget_many(self, columns: np.ndarray) -> None:
         """Take note that the matrix has just lost ``columns' columns``, one row of ``columns`` per feature."""
@@ -302,7 +316,11 @@ class DualMachine:
 
     def residuals(self) -> np.ndarray:
         """``t - K v - ridge v - b``."""
-        return self.target - self.kv - self.ridge * self.v - self.b
+        r = self.target - self.kv
+        if not self.flat:
+            r -= self.ridge * self.v
+        r -= self.b
+        return r
 
     def _set_status(self, row: int, status: int) -> None:
         """Note where a variable is, and in which direction it may leave: up or down, or not at all as it is free."""
@@ -312,83 +330,101 @@ class DualMachine:
     def solve(self) -> None:
         """Steps until optimal, or as many as are allowed; ``worst`` is then the largest violation."""
         stalled = 0
-        self.worst = np.inf
         for _ in range(self.max_iter):
             self.n_iter += 1
             r = self.residuals()
-            if self.free.size:
-                if self._advance(r[self.free]):
-                    continue  # a bound was hit: its variable is no longer free
-                r = self.residuals()
-                self.worst = max(float(np.abs(r[self.free]).max()), self._imbalance())
-                if self.worst > self.tol and self.worst > self._rounding():
-                    stalled += 1
-                    if stalled == 2:  # rounding has piled up
-                        self.rebase()
-                    if stalled == 4:
-                        return
+            self.worst = self._inner_violation(r)
+            if self.worst > self.tol and self.worst > self._rounding():
+                stalled += 1
+                if stalled == 3:  # rounding has piled up
+                    self.rebase()
                     continue
+                if stalled == 6:
+                    return
+                if self._advance(r[self.free]):
+                    stalled -= 1  # a bound was hit: its variable is no longer free
+                continue
             if not self.bounded or not self._enter(r):
                 return
             stalled = 0
-        r = self.residuals()
-        inside = float(np.abs(r[self.free]).max(initial=0.0))
-        self.worst = max(inside, float((self.way_off * r).max()), self._imbalance())
+        self.worst = max(self._inner_violation(r), float((self.way_off * r).max()))
 
-    def _imbalance(self) -> float:
-        """By how much the variables miss their total, in units of the largest of them, or of one."""
-        if self.total is None:
+    def _inner_violation(self, r: np.ndarray) -> float:
+        """Largest residual of a free variable, or by how much all miss their total, in units of the largest or one."""
+        if not self.free.size:
             return 0.0
-        return abs(self.total - float(self.v.sum())) / max(1.0, float(np.abs(self.v).max()))
+        inside = float(np.abs(r[self.free]).max())
+        if self.total is None:
+            return inside
+        missing = abs(self.total - float(self.v.sum()))
+        if missing > self.tol:
+            missing /= max(1.0, float(np.abs(self.v).max()))
+        return max(inside, missing)
 
     def _advance(self, r: np.ndarray) -> bool:
         """Go to the minimum over the free variables, or to the first bound on the way; whether there was one."""
-        gap = r if self.total is None else np.concatenate([[self.total - self.v.sum()], r])
-        move = self.inverse @ gap
-        length, blocked = self._reach(move[self._offset :], 1.0) if self.bounded else (1.0, -1)
+        missing = 0.0 if self.total is None else self.total - float(self.v.sum())
+        return self._step(self.inverse @ self._system_vector(missing, r))
+
+    def _step(self, move: np.ndarray) -> bool:
+        """Make a step, or as much of it as bounds allow; whether one was hit."""
+        along = move[1:] if self._offset else move
+        after = self.v[self.free] + along
+        if not self.bounded or self._are_inside(self._free_signs * after):  # the usual case: nothing is in the way
+            self._shift(along)
+            self.v[self.free] = after
+            if self._offset:
+                self.b += float(move[0])
+            return False
+        length, blocked = self._reach(along, 1.0)
         self._slide(move, length, blocked)
         return blocked >= 0
 
+    def _are_inside(self, values: np.ndarray) -> bool:
+        """Whether free variables, times their signs, are between their bounds."""
+        if values.min() < 0:
+            return False
+        return not self.capped or bool(values.max() <= self._least_upper or (values <= self._free_upper).all())
+
+    def _shift(self, by: np.ndarray) -> None:
+        """Follow a change of the free variables with the products."""
+        change = np.zeros(self.v.size)
+        change[self.free] = by
+        self.kv += self.gram.times(change)
+
     def _reach(self, along: np.ndarray, most: float) -> tuple[float, int]:
         """How far the free variables may go, ``most`` at most, and which of them is in the way, -1 if none."""
-        free = self.free
-        if not free.size:
+        if not self.free.size:
             return most, -1
-        signs, upper = self.signs[free], self.upper[free]
-        inside, speed = signs * self.v[free], signs * along
-        if most == 1.0:  # the usual case: nothing is in the way
-            after = inside + speed
-            if after.min() >= 0 and (after <= upper).all():
-                return most, -1
+        inside, speed = self._free_signs * self.v[self.free], self._free_signs * along
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(speed < 0, inside / -speed, (upper - inside) / speed)
+            room = np.where(speed < 0, inside / -speed, (self._free_upper - inside) / speed)
         room[speed == 0] = np.inf
         blocked = int(room.argmin())
         return (most, -1) if room[blocked] >= most else (max(float(room[blocked]), 0.0), blocked)
 
     def _slide(self, move: np.ndarray, length: float, blocked: int) -> None:
         """Move intercept and free variables; the one that is blocked comes to rest at its bound."""
-        if not np.isfinite(length):
+        if not math.isfinite(length):
             raise ValueError(NOT_SEPARABLE)
-        free = self.free
-        values = self.v[free] + length * move[self._offset :]
+        before = self.v[self.free]
+        by = move[self._offset :] * length
         if blocked >= 0:
-            row = free[blocked]
-            rising = self.signs[row] * move[self._offset + blocked] > 0
-            values[blocked] = self.signs[row] * self.upper[row] if rising else 0.0
-        change = np.zeros(self.v.size)
-        change[free] = values - self.v[free]
-        self.v[free] = values
-        self.kv += self.gram.times(change)
+            rising = self._free_signs[blocked] * move[self._offset + blocked] > 0
+            bound = self._free_signs[blocked] * self._free_upper[blocked] if rising else 0.0
+            by[blocked] = bound - before[blocked]
+        self._shift(by)
+        self.v[self.free] = before + by
         if self._offset:
-            self.b += length * move[0]
+            self.b += length * float(move[0])
         if blocked >= 0:
+            self.v[self.free[blocked]] = bound
             self._leave(blocked, _UPPER if rising else _LOWER)
 
     def _leave(self, place: int, bound: int) -> None:
         """Fix a free variable at a bound; the inverse loses its row and column."""
         self._set_status(int(self.free[place]), bound)
-        self.free = np.delete(self.free, place)
+        self._set_free(np.delete(self.free, place))
         if not self.free.size:
             self.inverse = np.zeros((self._offset, self._offset))
             return
@@ -416,9 +452,7 @@ class DualMachine:
         """Whether a variable wants to move so little, and depends so much on the free ones, that rounding decides."""
         if self.curved or not self.free.size or wish > _FAINT * self.unit:
             return False
-        with_free = self.gram.column(self.free, j)
-        if self._offset:
-            with_free = np.concatenate([[1.0], with_free])
+        with_free = self._system_vector(1.0, self.gram.column(self.free, j))
         pivot = self.gram.diagonal[j] - float(with_free @ (self.inverse @ with_free))
         return bool(_SINGULAR < pivot / self.gram.diagonal.max() < _BLURRED)
 
@@ -437,7 +471,7 @@ class DualMachine:
 
     def _free_alone(self, j: int) -> None:
         self._set_status(j, _FREE)
-        self.free = np.array([j])
+        self._set_free(np.array([j]))
         self.refactor()
 
     def _widest_pair(self) -> tuple[int, int, float]:
@@ -453,9 +487,7 @@ class DualMachine:
         diagonal = float(self.gram.diagonal[j] + self.ridge[j])
         singular = _SINGULAR * max(diagonal, float(self.gram.diagonal.mean()))
         while True:
-            with_free = self.gram.column(self.free, j)
-            if self._offset:
-                with_free = np.concatenate([[1.0], with_free])
+            with_free = self._system_vector(1.0, self.gram.column(self.free, j))
             u = self.inverse @ with_free
             pivot = diagonal - float(with_free @ u)
             if self.curved and pivot < -_INDEFINITE * abs(diagonal):
@@ -478,7 +510,7 @@ class DualMachine:
         grown[:k, k] = grown[k, :k] = -u / pivot
         grown[k, k] = 1.0 / pivot
         self.inverse = grown
-        self.free = np.append(self.free, j)
+        self._set_free(np.append(self.free, j))
         self._set_status(j, _FREE)
 
     def _room(self, j: int, toward: float) -> float:

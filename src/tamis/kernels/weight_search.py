@@ -11,6 +11,7 @@ exact, and a pass over the table serves many questions.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -68,9 +69,10 @@ class WeightSearch:
         """The feature of least squared weight, the last of equals; ``V`` has one row per machine."""
         if self._watched is not None:
             squares = squared_weights(self._watched, V)
-            squares[self._gone] = np.inf
-            least = squares.min()
-            limit = self._floor - self._reach * float(np.linalg.norm(V - self._seen))
+            squares += self._gone
+            least = float(squares.min())
+            drift = (V - self._seen).ravel()
+            limit = self._floor - self._reach * math.sqrt(float(drift @ drift))
             if limit > 0 and least * (1.0 + _TIE) + self._nothing < limit**2:
                 return self._pick(squares, least)
         squares = self._watch(V)
@@ -80,6 +82,15 @@ class WeightSearch:
         """Squared weight that rounding alone explains."""
         return (_ROUNDING * float(self._norm.max()) * float(np.linalg.norm(V))) ** 2
 
+    def remove_one(self, feature: int) -> Any:
+        """Remove a feature, and return its row of the table."""
+        place = self._place[feature]
+        self._left[place] = False
+        self.n_left -= 1
+        if self._watched is not None and self._watcher[place] >= 0:
+            self._gone[self._watcher[place]] = np.inf
+        return self._table[place]
+
     def remove(self, features: np.ndarray) -> Any:
         """Remove features, and return their rows of the table."""
         places = self._place[features]
@@ -87,12 +98,12 @@ class WeightSearch:
         self.n_left -= places.size
         if self._watched is not None:
             watchers = self._watcher[places]
-            self._gone[watchers[watchers >= 0]] = True
+            self._gone[watchers[watchers >= 0]] = np.inf
         return self._table[places]
 
     def _pick(self, squares: np.ndarray, least: float) -> tuple[int, float]:
-        ties = np.flatnonzero(squares <= least * (1.0 + _TIE) + self._nothing)
-        place = ties[-1]  # places ascend with features
+        is_least = squares <= least * (1.0 + _TIE) + self._nothing
+        place = is_least.size - 1 - int(is_least[::-1].argmax())  # places ascend with features
         return int(self._features[self._places[place]]), float(squares[place])
 
     def _stop_watching(self) -> None:
@@ -116,7 +127,7 @@ class WeightSearch:
         if others.any():
             self._floor, self._reach = float(np.sqrt(squares[others].min())), float(self._norm[others].max())
         self._watched, self._seen = self._table[self._places], V.copy()
-        self._gone = np.zeros(self._places.size, dtype=bool)
+        self._gone = np.zeros(self._places.size)  # infinite for features that were removed since
         self._watcher = np.full(self._features.size, -1)
         self._watcher[self._places] = np.arange(self._places.size)
         return squares[self._places]

@@ -22,6 +22,8 @@ STEP_CONSTRAINT = [
 
 def batch_size(step: StepSize, n_left: int) -> int:
     """How many of ``n_left`` to leave out now: a count, a fraction of those left, or down to a power of two."""
+    if type(step) is int:
+        return min(step, n_left)
     if isinstance(step, str):
         return n_left - (1 << (n_left - 1).bit_length() >> 1) if n_left > 1 else n_left
     wanted = int(step) if isinstance(step, Integral) else max(1, int(float(step) * n_left))

@@ -64,6 +64,10 @@ class GramMachines(LinearMachines):
 
     def remove(self, features: np.ndarray) -> None:
         """Take columns out of the products."""
+        if features.size == 1 and 2 * (self.search.n_left - 1) > self._n_fresh:
+            self._take_out(_dense(self.search.remove_one(int(features[0]))).ravel())
+            self._solve()
+            return
         gone = self.search.remove(features)
         n_left = self.search.n_left
         if 2 * n_left <= self._n_fresh:  # what is left must not lose digits to what has gone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ class LinearMachines(Machines):
     parts: list[Part]
     n_samples: int
 
-    @property
+    @cached_property
     def machines(self) -> list[Any]:
         """All machines."""
         return [machine for part in self.parts for machine in part.machines]
