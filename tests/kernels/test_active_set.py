@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.svm import SVC, LinearSVC
 
-from tamis.kernels.active_set import DenseGram, DualMachine, FactorGram, solve_dual
+from tamis.kernels.active_set import DualMachine, solve_dual
+from tamis.kernels.gram import DenseGram, FactorGram, add_square
 from tests.oracles import rfe as oracle
 
 QUICK = settings(deadline=None, max_examples=40, derandomize=True)
@@ -328,3 +329,11 @@ def test_the_unit_of_the_table_is_made_up_for_by_the_cost(kind, power, seed):
     np.testing.assert_allclose(
         X.T @ scaled.dual * unit**2, X.T @ plain.dual, atol=1e-7 * np.abs(X.T @ plain.dual).max()
     )
+
+
+@pytest.mark.parametrize("order", ["C", "F", "strided"])
+def test_a_square_is_added_whatever_the_layout(order):
+    column = np.arange(1.0, 5.0)
+    matrix = np.eye(8)[::2, ::2] if order == "strided" else np.array(np.eye(4), order=order)
+    add_square(matrix, column, 0.5)
+    np.testing.assert_allclose(matrix, np.eye(4) + 0.5 * np.outer(column, column))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from tamis.kernels.active_set import DenseGram, FactorGram
+from tamis.kernels.gram import DenseGram, FactorGram
 from tamis.kernels.logistic_machine import LogisticMachine
 
 QUICK = settings(deadline=None, max_examples=40, derandomize=True)

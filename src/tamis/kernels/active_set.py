@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import cholesky, solve_triangular
-from scipy.linalg.blas import daxpy, dger
+from scipy.linalg.blas import daxpy
+
+from tamis.kernels.gram import DenseGram, Gram, add_square
 
 _SINGULAR = 1e-10  # pivots this small, relative to the diagonal, belong to dependent variables
 _AGE = 64  # down-dates after which the inverse is computed anew
@@ -35,73 +35,6 @@ _INDEFINITE = 0.5  # pivots this far below zero are no rounding
 _LOWER, _FREE, _UPPER = 0, 1, 2
 _NO_KERNEL = "the kernel matrix is not positive semi-definite on these rows: lower C, or use another kernel"
 NOT_SEPARABLE = "the features left do not separate the classes, or hardly, and C is infinite: give a finite C"
-
-
-class Gram(Protocol):
-    """A symmetric positive semi-definite matrix, as far as a machine needs it."""
-
-    diagonal: np.ndarray
-
-    def times(self, values: np.ndarray) -> np.ndarray:
-        """``K @ values``."""
-
-    def column(self, rows: np.ndarray, j: int) -> np.ndarray:
-        """``K[rows, j]``."""
-
-    def block(self, rows: np.ndarray) -> np.ndarray:
-        """``K[rows][:, rows]``."""
-
-
-class DenseGram:
-    """The matrix itself; whoever changes it in place calls :meth:`refresh`."""
-
-    def __init__(self, matrix: np.ndarray) -> None:
-        self.matrix = matrix
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Read the diagonal again."""
-        self.diagonal = self.matrix.diagonal()
-
-    def times(self, values: np.ndarray) -> np.ndarray:
-        """``K @ values``."""
-        return self.matrix @ values
-
-    def column(self, rows: np.ndarray, j: int) -> np.ndarray:
-        """``K[rows, j]``."""
-        return self.matrix[j].take(rows)
-
-    def block(self, rows: np.ndarray) -> np.ndarray:
-        """``K[rows][:, rows]``."""
-        return self.matrix[np.ix_(rows, rows)]
-
-
-class FactorGram:
-    """``T' T`` of a table with few rows, one feature each, dense or sparse, never formed."""
-
-    def __init__(self, table: Any) -> None:
-        self.replace(table)
-
-    def replace(self, table: Any) -> None:
-        """Take another table."""
-        is_sparse = sparse.issparse(table)
-        self.table = table.tocsc() if is_sparse else table
-        self.diagonal = table.multiply(table).sum(axis=0) if is_sparse else np.einsum("ij,ij->j", table, table)
-
-    def times(self, values: np.ndarray) -> np.ndarray:
-        """``T' (T values)``."""
-        return (self.table @ values) @ self.table
-
-    def column(self, rows: np.ndarray, j: int) -> np.ndarray:
-        """``T[:, rows]' T[:, j]``."""
-        own = self.table[:, j]
-        return (own.toarray().ravel() if sparse.issparse(own) else own) @ self.table[:, rows]
-
-    def block(self, rows: np.ndarray) -> np.ndarray:
-        """``T[:, rows]' T[:, rows]``."""
-        part = self.table[:, rows]
-        product = part.T @ part
-        return product.toarray() if sparse.issparse(product) else product
 
 
 @dataclass(frozen=True)
@@ -530,12 +463,6 @@ class DualMachine:
         change = np.zeros(self.v.size)
         change[j] = self.v[j] - before
         self.kv += self.gram.times(change)
-
-
-def add_square(matrix: np.ndarray, column: np.ndarray, factor: float) -> None:
-    """``matrix += factor column column'`` of a symmetric matrix, in place."""
-    # symmetric: the transpose of a matrix laid out by rows is what BLAS wants
-    dger(factor, column, column, a=matrix.T, overwrite_a=1)
 
 
 def solve_dual(

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
-from tamis.kernels.active_set import Gram
+from tamis.kernels.gram import Gram
 
 _HALVINGS = 30
 _FLAT = 1e-14  # least curvature of the loss of a row, relative to its cost: far from the margin there is none

@@ -7,7 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from tamis.kernels.active_set import NOT_SEPARABLE, DenseGram, DualMachine
+from tamis.kernels.active_set import NOT_SEPARABLE, DualMachine
+from tamis.kernels.gram import DenseGram
 from tamis.kernels.svm_bounds import Machine
 
 

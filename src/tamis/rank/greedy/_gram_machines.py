@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tamis.kernels.active_set import DenseGram, add_square
+from tamis.kernels.gram import DenseGram, add_square
 from tamis.kernels.weight_search import WeightSearch
 from tamis.rank.greedy._learners import Learner, Problem
 from tamis.rank.greedy._machines import LinearMachines, Part, among_rows, by_rows, penalized_intercept, train_dual
@@ -45,11 +45,6 @@ class GramMachines(LinearMachines):
         return self.search.n_left
 
     @property
-    def squared_norm(self) -> float:
-        """Of the weights; a penalized intercept is none."""
-        return sum(machine.squared_norm - self.added * float(machine.v.sum()) ** 2 for machine in self.machines)
-
-    @property
     def noise(self) -> float:
         """Squared weight that rounding alone explains."""
         return self.search.noise(self._duals())
@@ -77,14 +72,7 @@ class GramMachines(LinearMachines):
                 self._replace(part, among_rows(products, part.rows))
         elif features.size > _FEW:
             for part in self.parts:
-                mine = gone[:, part.rows]
-                part.data.matrix = part.data.matrix - _dense(mine.T @ mine)
-                part.data.refresh()
-                for machine in part.machines:
-                    if 3 * features.size > part.data.matrix.shape[0]:
-                        machine.rebase()
-                    else:
-                        machine.forget_many(_dense(mine))
+                self._take_out_many(part, gone[:, part.rows])
         else:
             for column in _dense(gone):
                 self._take_out(column)
@@ -94,11 +82,16 @@ class GramMachines(LinearMachines):
         table = self.search.table
         return _dense(table.T @ table) + self.added
 
-    def _replace(self, part: Part, matrix: np.ndarray) -> None:
+    def _take_out_many(self, part: Part, rows: Any) -> None:
+        matrix = part.data.matrix - _dense(rows.T @ rows)
+        if 3 * rows.shape[0] > matrix.shape[0]:  # too many to make them dense, and for a down-date
+            self._replace(part, matrix)
+            return
         part.data.matrix = matrix
         part.data.refresh()
+        columns = _dense(rows)
         for machine in part.machines:
-            machine.rebase()
+            machine.forget_many(columns)
 
     def _take_out(self, column: np.ndarray) -> None:
         for part in self.parts:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.kernels.active_set import DenseGram
 from tamis.kernels.feature_kernel import FeatureKernel, criterion_changes
+from tamis.kernels.gram import DenseGram
 from tamis.rank.greedy._learners import Learner, Problem
 from tamis.rank.greedy._machines import LinearMachines, Part, among_rows, by_rows, penalized_intercept, train_dual
 
@@ -37,11 +37,6 @@ class KernelMachines(LinearMachines):
         return self.kernel.alive
 
     @property
-    def squared_norm(self) -> float:
-        """``v' K v``, summed over the machines."""
-        return sum(machine.squared_norm - self.added * float(machine.v.sum()) ** 2 for machine in self.machines)
-
-    @property
     def noise(self) -> float:
         """Change of a squared norm that rounding alone explains."""
         V = np.abs(self._duals())
@@ -67,10 +62,7 @@ class KernelMachines(LinearMachines):
         """Take features out of the kernel."""
         self.kernel.remove(features)
         for part in self.parts:
-            part.data.matrix = among_rows(self.kernel.matrix, part.rows) + self.added
-            part.data.refresh()
-            for machine in part.machines:
-                machine.rebase()
+            self._replace(part, among_rows(self.kernel.matrix, part.rows) + self.added)
         self._solve()
 
 

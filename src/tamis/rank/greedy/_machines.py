@@ -11,7 +11,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from tamis.kernels.active_set import DualMachine, Gram
+from tamis.kernels.active_set import DualMachine
+from tamis.kernels.gram import Gram
 from tamis.kernels.logistic_machine import LogisticMachine
 from tamis.rank.greedy._learners import Learner, Problem
 
@@ -114,10 +115,11 @@ def by_rows(problems: list[Problem], n_samples: int) -> list[tuple[np.ndarray | 
 
 
 class LinearMachines(Machines):
-    """Linear machines in one or more parts."""
+    """Machines in one or more parts; ``added`` is what a penalized intercept adds to every product of rows."""
 
     parts: list[Part]
     n_samples: int
+    added: float
 
     @cached_property
     def machines(self) -> list[Any]:
@@ -134,6 +136,18 @@ class LinearMachines(Machines):
         for machine in machines:
             machine.solve()
         self._note(machines)
+
+    @property
+    def squared_norm(self) -> float:
+        """``v' K v``, summed over the machines; a penalized intercept has no part in it."""
+        return sum(machine.squared_norm - self.added * float(machine.v.sum()) ** 2 for machine in self.machines)
+
+    def _replace(self, part: Part, matrix: np.ndarray) -> None:
+        """Go on with another matrix."""
+        part.data.matrix = matrix
+        part.data.refresh()
+        for machine in part.machines:
+            machine.rebase()
 
     def _duals(self) -> np.ndarray:
         """Duals of all machines, zero for rows that they do not have."""

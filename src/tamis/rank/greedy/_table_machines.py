@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tamis.kernels.active_set import FactorGram
+from tamis.kernels.gram import FactorGram
 from tamis.kernels.primal_machine import PrimalMachine
 from tamis.rank.greedy._learners import Learner, Problem
 from tamis.rank.greedy._machines import LinearMachines, Part, by_rows, train_dual

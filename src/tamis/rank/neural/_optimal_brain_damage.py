@@ -16,7 +16,7 @@ from tamis.base import Ranking, Step, track
 from tamis.kernels.columns import as_columns, to_numpy
 from tamis.kernels.copies import order_columns
 from tamis.kernels.scaling import shift_columns, standardize_columns, wild_exponents
-from tamis.rank._rounds import STEP_CONSTRAINT, batch_size, count_rounds, countdown
+from tamis.rank._rounds import count_rounds, countdown
 from tamis.rank.greedy._linear_saliency import check_known, saliency_of
 from tamis.rank.greedy._model_slopes import fit_quietly
 from tamis.rank.neural._supervised import BackwardRanker, Departure, Task
@@ -114,7 +114,6 @@ class OptimalBrainDamage(BackwardRanker):
     _parameter_constraints: ClassVar[dict] = {
         **BackwardRanker._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict"]), None],
-        "step": STEP_CONSTRAINT,
     }
 
     def __init__(
@@ -148,9 +147,6 @@ class OptimalBrainDamage(BackwardRanker):
     def accepts(self) -> frozenset[str]:  # type: ignore[override]
         """Sparse tables, where there is an estimator."""
         return frozenset() if self.estimator is None else frozenset({"sparse"})
-
-    def _batch(self, n_left: int) -> int:
-        return batch_size(self.step, n_left)
 
     def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         if self.estimator is not None:

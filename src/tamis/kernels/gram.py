@@ -1,0 +1,84 @@
+"""Products of rows with each other, as far as machines need them: held, or never formed."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg.blas import dger
+
+
+class Gram(Protocol):
+    """A symmetric positive semi-definite matrix, as far as a machine needs it."""
+
+    diagonal: np.ndarray
+
+    def times(self, values: np.ndarray) -> np.ndarray:
+        """``K @ values``."""
+
+    def column(self, rows: np.ndarray, j: int) -> np.ndarray:
+        """``K[rows, j]``."""
+
+    def block(self, rows: np.ndarray) -> np.ndarray:
+        """``K[rows][:, rows]``."""
+
+
+class DenseGram:
+    """The matrix itself; whoever changes it in place calls :meth:`refresh`."""
+
+    def __init__(self, matrix: np.ndarray) -> None:
+        self.matrix = matrix
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the diagonal again."""
+        self.diagonal = self.matrix.diagonal()
+
+    def times(self, values: np.ndarray) -> np.ndarray:
+        """``K @ values``."""
+        return self.matrix @ values
+
+    def column(self, rows: np.ndarray, j: int) -> np.ndarray:
+        """``K[rows, j]``."""
+        return self.matrix[j].take(rows)
+
+    def block(self, rows: np.ndarray) -> np.ndarray:
+        """``K[rows][:, rows]``."""
+        return self.matrix[np.ix_(rows, rows)]
+
+
+class FactorGram:
+    """``T' T`` of a table with few rows, one feature each, dense or sparse, never formed."""
+
+    def __init__(self, table: Any) -> None:
+        self.replace(table)
+
+    def replace(self, table: Any) -> None:
+        """Take another table."""
+        is_sparse = sparse.issparse(table)
+        self.table = table.tocsc() if is_sparse else table
+        self.diagonal = table.multiply(table).sum(axis=0) if is_sparse else np.einsum("ij,ij->j", table, table)
+
+    def times(self, values: np.ndarray) -> np.ndarray:
+        """``T' (T values)``."""
+        return (self.table @ values) @ self.table
+
+    def column(self, rows: np.ndarray, j: int) -> np.ndarray:
+        """``T[:, rows]' T[:, j]``."""
+        own = self.table[:, j]
+        return (own.toarray().ravel() if sparse.issparse(own) else own) @ self.table[:, rows]
+
+    def block(self, rows: np.ndarray) -> np.ndarray:
+        """``T[:, rows]' T[:, rows]``."""
+        part = self.table[:, rows]
+        product = part.T @ part
+        return product.toarray() if sparse.issparse(product) else product
+
+
+def add_square(matrix: np.ndarray, column: np.ndarray, factor: float) -> None:
+    """``matrix += factor column column'`` of a symmetric matrix, in place."""
+    if matrix.flags.c_contiguous:  # its transpose is laid out as BLAS wants it; of any other it would change a copy
+        dger(factor, column, column, a=matrix.T, overwrite_a=1)
+    else:
+        matrix += (factor * column[:, None]) * column
