@@ -7,6 +7,7 @@ from tamis.rank.greedy._polynomial_selection import PolynomialSelection as Polyn
 from tamis.rank.greedy._rfe import RFE as RFE
 from tamis.rank.greedy._svm_bound_elimination import SVMBoundElimination as SVMBoundElimination
 from tamis.rank.greedy._tree_selector import TreeSelector as TreeSelector
+from tamis.rank.sparse._infinite_svm import InfiniteSVM as InfiniteSVM
 from tamis.rank.neural._agnos_g import AgnosG as AgnosG
 from tamis.rank.neural._agnos_s import AgnosS as AgnosS
 from tamis.rank.neural._agnos_w import AgnosW as AgnosW

@@ -9,17 +9,17 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from tamis.dictionary._base import FiniteDictionary
 from tamis.kernels.columns import Columns
 
 _MOST_CANDIDATES = 50_000_000
 _GROUP_WIDTH = 256  # columns of the left factor of one matrix product
 
 
-class Monomials(BaseEstimator):
+class Monomials(FiniteDictionary):
     r"""All products of up to ``degree`` variables, :math:`x_{i_1} x_{i_2} \cdots x_{i_d}`.
 
     Candidates for :class:`tamis.GramSchmidt` when the target depends on interactions (Stoppiglia et al. 2003, Secs. 5

@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import _fit_context, clone
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -17,7 +18,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from tamis.base import Ranker, SequentialRanker, Step
 from tamis.kernels.columns import Columns, as_columns
 from tamis.kernels.orthogonal_search import Direction, OrthogonalSearch
-from tamis.kernels.targets import encode_target
+from tamis.kernels.targets import encode_classes, encode_target, infer_task
 from tamis.rank._subproblems import SubproblemMixin
 from tamis.rank.greedy._model import LeastSquaresModel, model_from_path
 
@@ -41,7 +42,7 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         "fit_intercept": ["boolean"],
         "max_features": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, 1, closed="neither"), None],
-        "dictionary": [HasMethods(["candidates", "compute"]), None],
+        "dictionary": [HasMethods(["compute"]), None],
     }
 
     fit_intercept: bool
@@ -72,7 +73,30 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         return self
 
     def _n_candidates(self, X: Any) -> int:
-        return X.shape[1] if self.dictionary is None else self.dictionary.n_candidates(X.shape[1])
+        if self.dictionary is None:
+            return X.shape[1]
+        return self.dictionary_.n_candidates(X.shape[1])
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+        """What came in, and the dictionary fitted on it: some know how many features they have only then."""
+        X, y, sample_weight = super()._validate(X, y, sample_weight)
+        if self.dictionary is not None:
+            rows, target = _readable(X, _finite(self.dictionary)), self._check_drawn(np.asarray(y))
+            self.dictionary_ = clone(self.dictionary).fit(rows, target, sample_weight=sample_weight)
+        return X, y, sample_weight
+
+    def _check_drawn(self, y: np.ndarray) -> np.ndarray:
+        """The target as dictionaries know it, codes of classes or numbers, unless problems could not share features."""
+        task = infer_task(y) if self.task == "auto" else self.task
+        if task == "regression":
+            return y
+        classes, codes = encode_classes(y)
+        if classes.size > 2 and self.multiclass != "joint" and getattr(self.dictionary, "is_drawn", False):
+            raise ValueError(
+                f"multiclass='{self.multiclass}' ranks for several problems, each of which would draw another "
+                f"{type(self.dictionary).__name__}; use multiclass='joint'"
+            )
+        return codes
 
     def _candidates(self, X: Any, sample_weight: np.ndarray | None = None) -> Columns:
         if self.dictionary is None:
@@ -99,8 +123,6 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         sample_weight: np.ndarray | None = None,
     ) -> Iterator[Step]:
         target = encode_target(np.asarray(y), self.task)
-        if self.dictionary is not None:
-            self.dictionary_ = clone(self.dictionary).fit(_dense(X, self.dictionary), sample_weight=sample_weight)
         columns = self._candidates(X, sample_weight)
         self._remember(columns, target.values, target.classes, sample_weight)
         limit = min((most for most in (limit, self.max_features) if most is not None), default=None)
@@ -195,7 +217,8 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         if self.dictionary is None:
             return super().transform(X)
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        accept_sparse = ("csc", "csr") if _takes_sparse(self.dictionary) else False
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], accept_sparse=accept_sparse)
         return self._features(X, self.get_support(indices=True))
 
     def inverse_transform(self, X: Any) -> Any:
@@ -224,13 +247,27 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         if self.dictionary is not None:
-            tags.input_tags.sparse = False
+            tags.input_tags.sparse = _takes_sparse(self.dictionary)
             tags.array_api_support = False
         return tags
 
 
-def _dense(X: Any, dictionary: Any) -> np.ndarray:
-    if not isinstance(X, np.ndarray):
+def _finite(dictionary: Any) -> Any:
+    if not hasattr(dictionary, "candidates"):
+        name = type(dictionary).__name__
+        raise ValueError(
+            f"{name} has infinitely many features, and this method ranks a finite set of them; give "
+            f"dictionary=Pool({name}(...)), from tamis.dictionary"
+        )
+    return dictionary
+
+
+def _takes_sparse(dictionary: Any) -> bool:
+    return getattr(dictionary, "accepts_sparse", False)
+
+
+def _readable(X: Any, dictionary: Any) -> Any:
+    if not isinstance(X, np.ndarray) and not (sparse.issparse(X) and _takes_sparse(dictionary)):
         raise ValueError(
             f"{type(dictionary).__name__} computes its features from a dense numpy table, not {type(X).__name__}"
         )

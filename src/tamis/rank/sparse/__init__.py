@@ -1,0 +1,1 @@
+"""Methods with a term that drives weights to zero."""

@@ -1,0 +1,226 @@
+"""Features that may enter an active set: all of a finite dictionary, or draws from an infinite one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.externals.array_api_compat import array_namespace, device, is_numpy_namespace
+
+from tamis.dictionary._base import Dictionary, FiniteDictionary
+from tamis.kernels.blocks import blocks
+
+_BLOCK_NUMBERS = 2**22  # of the features that one task computes
+_CONSTANT = {"float32": 1e-6, "float64": 1e-12}  # spread that rounding alone explains, relative to the largest entry
+
+
+@dataclass(frozen=True)
+class Block:
+    """The columns of one map, and how they are scaled: all that new signals need.
+
+    Attributes
+    ----------
+    parameter : ndarray
+        Of the map; its index in a finite dictionary.
+    learned : ndarray or None
+        What the map knows of the training signals.
+    mean, scale : ndarray of shape (n_columns,)
+        Of the training signals; an infinite scale makes a constant column zero.
+    """
+
+    parameter: np.ndarray
+    learned: Any
+    mean: np.ndarray
+    scale: np.ndarray
+
+    @property
+    def key(self) -> bytes:
+        """What tells this map from others of the same dictionary."""
+        return self.parameter.tobytes()
+
+
+class Candidates(Protocol):
+    """Where candidates come from.
+
+    ``parameters`` are rows of parameters, or indices in a finite dictionary.
+    """
+
+    is_exhaustive: bool
+    n_columns: int
+
+    def propose(self, rng: np.random.RandomState) -> np.ndarray:
+        """Parameters of the candidates of one round."""
+
+    def pulls(self, parameters: np.ndarray, slack: np.ndarray) -> np.ndarray:
+        """Products of the scaled columns with ``slack``: shape (n_parameters, n_columns, n_targets)."""
+
+    def take(self, parameters: np.ndarray) -> tuple[list[Block], np.ndarray]:
+        """Blocks, and their scaled columns in rows: shape (n_parameters * n_columns, n_samples)."""
+
+    def near(self, parameter: np.ndarray, step: float, n: int, rng: np.random.RandomState) -> np.ndarray | None:
+        """Parameters around one; None where nothing lies between candidates."""
+
+
+class Drawn:
+    """Draws from an infinite dictionary, new ones in every round.
+
+    Parameters
+    ----------
+    dictionary : fitted Dictionary
+    signals : array
+        What the dictionary's ``prepare`` made of the training signals.
+    codes : ndarray of int of shape (n_samples,)
+    n_candidates : int
+        Per round.
+    standardize : bool
+        Zero mean and unit variance; otherwise unit norm.
+    n_jobs : int or None
+    """
+
+    is_exhaustive = False
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        signals: Any,
+        codes: np.ndarray,
+        *,
+        n_candidates: int,
+        standardize: bool,
+        n_jobs: int | None,
+    ) -> None:
+        self.dictionary, self.signals, self.codes = dictionary, signals, codes
+        self.n_candidates, self.standardize, self.n_jobs = n_candidates, standardize, n_jobs
+        self.n_columns = dictionary.n_columns
+
+    def propose(self, rng: np.random.RandomState) -> np.ndarray:
+        """Draw parameters."""
+        return self.dictionary.sample(self.n_candidates, rng)
+
+    def pulls(self, parameters: np.ndarray, slack: np.ndarray) -> np.ndarray:
+        """Products of the scaled columns with ``slack``, in blocks of candidates that workers share out."""
+        size = _BLOCK_NUMBERS // (len(slack) * self.n_columns)
+        parts = [parameters[part] for part in blocks(len(parameters), size)]
+        if len(parts) == 1 or self.n_jobs in (None, 1):
+            found = [self._pull(part, slack) for part in parts]
+        else:  # threads, for workers would need a copy of all signals in every round
+            found = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(self._pull)(part, slack) for part in parts)
+        return np.concatenate(found)
+
+    def take(self, parameters: np.ndarray) -> tuple[list[Block], np.ndarray]:
+        """Compute some maps once more, to keep."""
+        learned, features = self._compute(parameters)
+        features = np.asarray(_to_cpu(features), dtype=float)
+        mean, scale = measure(features, standardize=self.standardize)
+        columns = ((features - mean) / scale).T
+        by_block = (len(parameters), self.n_columns)
+        kept = [
+            Block(parameter.copy(), None if learned is None else learned[i], mean_i, scale_i)
+            for i, (parameter, mean_i, scale_i) in enumerate(
+                zip(parameters, mean.reshape(by_block), scale.reshape(by_block), strict=True)
+            )
+        ]
+        return kept, columns
+
+    def near(self, parameter: np.ndarray, step: float, n: int, rng: np.random.RandomState) -> np.ndarray:
+        """Normal steps of a given size around a parameter, within the space."""
+        unit = self.dictionary.to_unit(parameter[None, :])
+        return self.dictionary.from_unit(unit + step * rng.standard_normal((n, unit.shape[1])))
+
+    def _compute(self, parameters: np.ndarray) -> tuple[Any, Any]:
+        if not self.dictionary.is_learned:
+            return None, self.dictionary.compute(self.signals, parameters)
+        learned = self.dictionary.learn(self.signals, self.codes, parameters)
+        return learned, self.dictionary.compute(self.signals, parameters, learned)
+
+    def _pull(self, parameters: np.ndarray, slack: np.ndarray) -> np.ndarray:
+        """Of one block, where the signals live; only the products come back."""
+        _, features = self._compute(parameters)
+        xp = array_namespace(features)
+        mean, scale = measure(features, standardize=self.standardize)
+        if is_numpy_namespace(xp):
+            pull = (features - mean).T @ slack.astype(features.dtype, copy=False)
+        else:
+            weights = xp.asarray(slack, dtype=features.dtype, device=device(features))
+            pull = (features - mean).T @ weights
+        pull = np.asarray(_to_cpu(pull / scale[:, None]), dtype=float)
+        return pull.reshape(len(parameters), self.n_columns, slack.shape[1])
+
+
+class Swept:
+    """All features of a finite dictionary, in every round.
+
+    Parameters
+    ----------
+    dictionary : fitted FiniteDictionary
+    signals : array or sparse table
+    standardize : bool
+        Zero mean and unit variance; otherwise unit norm.
+    """
+
+    is_exhaustive = True
+
+    def __init__(self, dictionary: FiniteDictionary, signals: Any, *, standardize: bool) -> None:
+        self.dictionary = dictionary
+        self.columns = dictionary.candidates(signals, fit_intercept=standardize)
+        self.n_columns = dictionary.n_columns
+        size = np.sqrt(self.columns.norm2 / (self.columns.n_samples if standardize else 1.0))
+        self.scale = np.where(size > 0, size, np.inf)
+
+    def propose(self, rng: np.random.RandomState) -> np.ndarray:
+        """Everything."""
+        return np.arange(self.columns.n_candidates // self.n_columns)
+
+    def pulls(self, parameters: np.ndarray, slack: np.ndarray) -> np.ndarray:
+        """One pass over all features."""
+        pull = np.asarray(self.columns.dot(slack)) / self.scale[:, None]
+        return pull.reshape(-1, self.n_columns, slack.shape[1])[parameters]
+
+    def take(self, parameters: np.ndarray) -> tuple[list[Block], np.ndarray]:
+        """The columns of some features."""
+        indices = (parameters[:, None] * self.n_columns + np.arange(self.n_columns)).ravel()
+        columns = (self.columns.columns(indices) / self.scale[indices]).T
+        by_block = (len(parameters), self.n_columns)
+        mean, scale = self.columns.means(indices).reshape(by_block), self.scale[indices].reshape(by_block)
+        return [Block(parameters[i], None, mean[i], scale[i]) for i in range(len(parameters))], columns
+
+    def near(self, parameter: np.ndarray, step: float, n: int, rng: np.random.RandomState) -> None:
+        """Nothing lies between the features of a finite dictionary."""
+        return None
+
+
+def measure(features: Any, *, standardize: bool) -> tuple[Any, Any]:
+    """What is taken out of every column, and what it is divided by; constant ones by infinity."""
+    xp = array_namespace(features)
+    mean = xp.mean(features, axis=0)
+    largest = xp.max(xp.abs(features), axis=0)
+    spread = xp.sqrt(xp.mean((features - mean) ** 2, axis=0))
+    precision = "float32" if "float32" in str(features.dtype) else "float64"
+    is_constant = spread <= _CONSTANT[precision] * largest
+    if not standardize:
+        mean, spread = xp.zeros_like(mean), xp.sqrt(xp.sum(features**2, axis=0))
+    return mean, xp.where(is_constant, xp.full_like(spread, float("inf")), spread)
+
+
+def compute_columns(dictionary: Any, prepared: Any, kept: Sequence[Block]) -> np.ndarray:
+    """Scaled columns of new signals: shape (n_samples, n_blocks * n_columns), double precision."""
+    if not kept:
+        return np.empty((prepared.shape[0], 0))
+    parameters = np.stack([block.parameter for block in kept])
+    if isinstance(dictionary, FiniteDictionary):
+        width = dictionary.n_columns
+        features = dictionary.compute(prepared, (parameters[:, None] * width + np.arange(width)).ravel())
+    elif dictionary.is_learned:
+        features = dictionary.compute(prepared, parameters, np.stack([block.learned for block in kept]))
+    else:
+        features = dictionary.compute(prepared, parameters)
+    mean = np.concatenate([block.mean for block in kept])
+    scale = np.concatenate([block.scale for block in kept])
+    return (np.asarray(_to_cpu(features), dtype=float) - mean) / scale
+
+
+def _to_cpu(values: Any) -> Any:
+    return values if isinstance(values, np.ndarray) else values.cpu()
