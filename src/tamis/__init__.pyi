@@ -7,7 +7,6 @@ from tamis.rank.greedy._polynomial_selection import PolynomialSelection as Polyn
 from tamis.rank.greedy._rfe import RFE as RFE
 from tamis.rank.greedy._svm_bound_elimination import SVMBoundElimination as SVMBoundElimination
 from tamis.rank.greedy._tree_selector import TreeSelector as TreeSelector
-from tamis.rank.sparse._infinite_svm import InfiniteSVM as InfiniteSVM
 from tamis.rank.neural._agnos_g import AgnosG as AgnosG
 from tamis.rank.neural._agnos_s import AgnosS as AgnosS
 from tamis.rank.neural._agnos_w import AgnosW as AgnosW
@@ -19,6 +18,7 @@ from tamis.rank.neural._optimal_brain_damage import OptimalBrainDamage as Optima
 from tamis.rank.neural._sensitivity_ranking import SensitivityRanking as SensitivityRanking
 from tamis.rank.neural._signal_to_noise import SignalToNoise as SignalToNoise
 from tamis.rank.relief._relief_f import ReliefF as ReliefF
+from tamis.rank.sparse._infinite_svm import InfiniteSVM as InfiniteSVM
 from tamis.rank.spectral._cgssl import CGSSL as CGSSL
 from tamis.rank.spectral._laplacian_score import LaplacianScore as LaplacianScore
 from tamis.rank.spectral._mcfs import MCFS as MCFS

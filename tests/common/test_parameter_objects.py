@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from tamis.base import rule_class, rule_names
-from tamis.dictionary import Edges, Monomials
+from tamis.dictionary import RBF, BandPass, BandPassCSP, Columns, Edges, Gabor, Monomials, WaveletCoefficients, Wavelets
 from tamis.rank.stochastic import SubsetNeighbors, SubsetRidge, SubsetSVM, SubsetTree
 
 CHECKS = [
@@ -22,7 +22,18 @@ CHECKS = [
     check_no_attributes_set_in_init,
 ]
 LEARNERS = [SubsetNeighbors(), SubsetRidge(), SubsetSVM(), SubsetTree()]
-OBJECTS = [*(rule_class(name)() for name in rule_names()), Monomials(), Edges(), *LEARNERS]
+DICTIONARIES = [
+    BandPass(100.0),
+    BandPassCSP(100.0),
+    Columns(),
+    Edges(),
+    Gabor(),
+    Monomials(),
+    RBF(),
+    WaveletCoefficients(),
+    Wavelets(),
+]
+OBJECTS = [*(rule_class(name)() for name in rule_names()), *DICTIONARIES, *LEARNERS]
 
 
 @pytest.mark.parametrize("thing", OBJECTS, ids=repr)

@@ -1,19 +1,16 @@
-"""Gabor features the slow way: one image, one function, one location at a time, in double precision."""
+"""Gabor features the slow way: one function, one location, one image at a time, in double precision."""
 
 import numpy as np
 
 
 def gabor(angle, frequency, along, across, row, column, shape):
     """A complex Gabor function around a place, at every pixel of the image."""
-    values = np.zeros(shape, dtype=complex)
-    for r in range(shape[0]):
-        for c in range(shape[1]):
-            right, up = c - column, row - r
-            u = right * np.cos(angle) + up * np.sin(angle)
-            v = up * np.cos(angle) - right * np.sin(angle)
-            gaussian = np.exp(-(u**2) / (2 * along**2) - v**2 / (2 * across**2))
-            values[r, c] = gaussian / np.sqrt(np.pi * along * across) * np.exp(2j * np.pi * frequency * u)
-    return values
+    rows, columns = np.indices(shape)
+    right, up = columns - column, row - rows
+    u = right * np.cos(angle) + up * np.sin(angle)
+    v = up * np.cos(angle) - right * np.sin(angle)
+    gaussian = np.exp(-(u**2) / (2 * along**2) - v**2 / (2 * across**2)) / np.sqrt(np.pi * along * across)
+    return gaussian * np.exp(2j * np.pi * frequency * u)
 
 
 def places(size, n_locations):

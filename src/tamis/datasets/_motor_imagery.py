@@ -8,9 +8,6 @@ import numpy as np
 from scipy import fft
 from sklearn.utils import Bunch, check_random_state
 
-from tamis.kernels.blocks import blocks
-from tamis.kernels.spectra import weigh_bins
-
 # Electrodes of dataset IIa, row by row from front to back, in steps of 3.5 cm to the right and to the front.
 _ROWS = {
     2: "Fz",
@@ -79,8 +76,8 @@ def make_motor_imagery(
 
     Notes
     -----
-    Sources are Gaussian noise with the spectrum of their kind: flat in a band with soft edges for rhythms (other
-    rhythms are 2 to 4 Hz wide), power falling as 1/f for the 80 sources of the background. They are cut out of longer
+    Sources are Gaussian noise with the spectrum of their kind: flat in a band for rhythms (other rhythms are 2
+    to 4 Hz wide), power falling as 1/f for the 80 sources of the background. They are cut out of longer
     records, so that trials are not periodic. Maps are Gaussian bumps around random places (near C3 and C4 for the motor
     rhythms) of random sign. Amplitudes change from trial to trial, by 10 % for motor and 50 % for other rhythms.
     Strengths were chosen for accuracies of spatial filters and a linear SVM that are about those of the nine subjects
@@ -188,11 +185,12 @@ def _draw_trials(
     n_long = fft.next_fast_len(n_times + int(np.ceil(sfreq)), real=True)
     frequencies = fft.rfftfreq(n_long, 1.0 / sfreq)
     spectra = np.empty((mixing.shape[1], frequencies.size))
-    spectra[: len(bands)] = weigh_bins(frequencies, bands, 1.0)
+    spectra[: len(bands)] = (frequencies >= bands[:, :1]) & (frequencies <= bands[:, 1:])
     spectra[len(bands) :] = np.where(frequencies > 0.0, 1.0 / np.maximum(frequencies, 1.0), 0.0)
     amplitudes = 0.5 * n_long * np.sqrt(spectra / spectra.sum(axis=1, keepdims=True))
     X = np.empty((len(gains), len(mixing), n_times))
-    for some in blocks(len(gains), _BLOCK_TRIALS):
+    for start in range(0, len(gains), _BLOCK_TRIALS):
+        some = slice(start, start + _BLOCK_TRIALS)
         waves = rng.standard_normal((*gains[some].shape, frequencies.size, 2)).view(complex)[..., 0]
         waves *= gains[some][:, :, None] * amplitudes
         X[some] = fft.irfft(mixing @ waves, n_long)[..., :n_times]

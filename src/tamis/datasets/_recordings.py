@@ -33,8 +33,8 @@ def read_motor_imagery(
         IIa of BCI competition IV.
     labels : array, str or Path, default=None
         Classes of the trials where the recording does not tell them, one for each ``cue``: names of ``events``, their
-        annotations, or the competition's numbers, where 1 stands for annotation 769, 2 for 770 and so on. A path is that
-        of a MATLAB file whose variable ``classlabel`` holds them.
+        annotations, or the competition's numbers, where 1 stands for annotation 769, 2 for 770 and so on. A path is
+        that of a MATLAB file whose variable ``classlabel`` holds them.
     events : dict of str to str, default=None
         What to call each class, and the annotation of its cues. None is ``{"left": "769", "right": "770"}``. Trials of
         other classes are left out.
@@ -116,9 +116,12 @@ def _locate_marks(raw: Any, wanted: list[str]) -> tuple[np.ndarray, np.ndarray, 
     if not chosen.any():
         found = ", ".join(sorted(set(texts))) or "no annotation"
         raise ValueError(f"the recording has no annotation {' or '.join(wanted)}; it has {found}")
-    starts = raw.time_as_index(notes.onset[chosen], use_rounding=True, origin=notes.orig_time)
+    onsets, durations = notes.onset[chosen], notes.duration[chosen]
+    starts = (
+        np.round(onsets * raw.info["sfreq"]).astype(int) - raw.first_samp
+    )  # onsets count from sample 0, even if cut
+    lengths = np.round(durations * raw.info["sfreq"]).astype(int)
     order = np.argsort(starts, kind="stable")
-    lengths = np.round(notes.duration[chosen] * raw.info["sfreq"]).astype(int)
     return starts[order], lengths[order], texts[chosen][order]
 
 

@@ -17,7 +17,7 @@ _FLOOR = 1e-12  # of the variance of the training signals: a flat channel has a 
 
 
 class Bands(Dictionary):
-    """What dictionaries of frequency bands share: the space of both edges, the bins of the spectrum, and their gains."""
+    """What dictionaries of frequency bands share: the space of both edges, the bins of the spectrum, their gains."""
 
     _parameter_constraints: ClassVar[dict] = {
         "sfreq": [Interval(Real, 0, None, closed="neither")],

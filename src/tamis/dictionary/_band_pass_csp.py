@@ -136,7 +136,7 @@ class BandPassCSP(Bands):
         return self
 
     def prepare(self, signals: Array) -> Array:
-        """Real cross-spectra of the pairs of channels, of shape (n_trials, n_bins, n_channels * (n_channels + 1) / 2)."""
+        """Real cross-spectra of all pairs of channels, of shape (n_trials, n_bins, n_pairs)."""
         return cross_spectra(self._amplitudes(signals))
 
     def learn(self, signals: Array, y: np.ndarray, parameters: np.ndarray) -> np.ndarray:

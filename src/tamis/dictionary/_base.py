@@ -83,8 +83,8 @@ class Dictionary(BaseEstimator):
         Parameters
         ----------
         signals : array of shape (n_samples, ...)
-        y : array of int of shape (n_samples,), default=None
-            Codes of the classes, 0, 1, ...
+        y : array of shape (n_samples,), default=None
+            Codes of the classes, 0, 1, ..., or the quantity of a regression.
 
         Returns
         -------
@@ -163,13 +163,19 @@ class FiniteDictionary(BaseEstimator):
     ----------
     n_columns : int
         Neighboring features that belong together, such as the columns of one map.
+    accepts_sparse : bool
+        Whether signals may be a scipy sparse table.
+    is_drawn : bool
+        Whether ``fit`` draws the features at random, so that two fits have different ones.
     """
 
     n_columns: int = 1
+    accepts_sparse: ClassVar[bool] = False
+    is_drawn: ClassVar[bool] = False
 
     @abstractmethod
     def n_candidates(self, n_features: int) -> int:
-        """How many features signals of ``n_features`` numbers give; known before ``fit``."""
+        """How many features signals of ``n_features`` numbers give, exactly after ``fit``."""
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None, *, sample_weight: np.ndarray | None = None) -> FiniteDictionary:

@@ -268,7 +268,6 @@ def _takes_sparse(dictionary: Any) -> bool:
 
 def _readable(X: Any, dictionary: Any) -> Any:
     if not isinstance(X, np.ndarray) and not (sparse.issparse(X) and _takes_sparse(dictionary)):
-        raise ValueError(
-            f"{type(dictionary).__name__} computes its features from a dense numpy table, not {type(X).__name__}"
-        )
+        kind = "a sparse one; give X.toarray()" if sparse.issparse(X) else type(X).__name__
+        raise ValueError(f"{type(dictionary).__name__} computes its features from a dense numpy table, not {kind}")
     return X

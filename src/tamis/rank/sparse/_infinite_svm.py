@@ -19,8 +19,8 @@ from tamis.dictionary._columns import Columns
 from tamis.kernels.targets import encode_classes
 from tamis.rank.sparse._active_search import ActiveSearch
 from tamis.rank.sparse._candidates import Drawn, Swept
-from tamis.rank.sparse._map_classifier import MapClassifier
 from tamis.rank.sparse._penalty_path import choose_C
+from tamis.rank.sparse._prediction import MapClassifier
 from tamis.rank.sparse._signals import check_labels, check_signals
 
 
@@ -267,7 +267,7 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.dictionary is None or isinstance(self.dictionary, Columns)
+        tags.input_tags.sparse = self.dictionary is None or getattr(self.dictionary, "accepts_sparse", False)
         tags.input_tags.three_d_array = not tags.input_tags.sparse
         return tags
 
