@@ -7,7 +7,7 @@ from scipy import sparse
 
 from tamis import GramSchmidt
 from tamis.datasets import make_linear
-from tamis.dictionary._columns import Columns
+from tamis.dictionary import Columns
 from tamis.stop import CrossValidation, Probe
 
 

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tamis.datasets import load, names
-from tamis.dictionary._gabor import Gabor
+from tamis.dictionary import Gabor
 from tamis.kernels.gabor import evaluate_gabors, sum_responses
 from tests.oracles import gabor as oracle
 

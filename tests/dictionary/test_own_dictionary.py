@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from tamis import GramSchmidt
-from tamis.dictionary._base import Dictionary, Parameter
-from tamis.dictionary._pool import Pool
+from tamis.dictionary import Dictionary, Parameter, Pool
 
 
 class RollingMean(Dictionary):

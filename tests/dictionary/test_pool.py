@@ -12,11 +12,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from tamis import ForwardLeastSquares, GramSchmidt
-from tamis.dictionary import _pool
-from tamis.dictionary._base import Dictionary, Parameter
-from tamis.dictionary._pool import Pool
-from tamis.dictionary._rbf import RBF
-from tamis.dictionary._wavelets import Wavelets
+from tamis.dictionary import RBF, Dictionary, Parameter, Pool, Wavelets, _pool
 from tamis.stop import CrossValidation, FisherTest, LeaveOneOut, MonteCarloProbe, Probe
 from tests.oracles.gram_schmidt import centered, deflation
 

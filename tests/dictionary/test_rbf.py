@@ -7,8 +7,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from tamis import GramSchmidt
-from tamis.dictionary._pool import Pool
-from tamis.dictionary._rbf import RBF
+from tamis.dictionary import RBF, Pool
 
 
 def table(n=60, d=3, seed=0):

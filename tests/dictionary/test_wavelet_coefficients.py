@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from tamis import GramSchmidt
-from tamis.dictionary._pool import Pool
-from tamis.dictionary._wavelet_coefficients import WaveletCoefficients
+from tamis.dictionary import Pool, WaveletCoefficients
 from tamis.dictionary._wavelets import MOTHERS
 
 MOTHER = {

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from tamis import GramSchmidt
-from tamis.dictionary._pool import Pool
+from tamis.dictionary import Pool
 from tamis.dictionary._wavelets import MOTHERS, Wavelets
 
 MOTHER = {

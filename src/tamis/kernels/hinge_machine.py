@@ -16,7 +16,7 @@ import numpy as np
 
 from tamis.kernels.group_lasso import GroupLasso, find_rise, group_directions, group_dots, group_norms, violation
 
-_INNER = 10  # steps on the least-squares problem, which is another one once samples have come or gone
+_INNER = 20  # steps on the least-squares problem, which is another one once samples have come or gone
 _PATIENCE = 6  # iterations without a smaller residual, after which rounding is all that is left
 
 

@@ -122,8 +122,8 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
     >>> svm = InfiniteSVM(RBF(), C=100, random_state=0).fit(X[:200], y[:200])
     >>> svm.score(X[200:], y[200:]) > 0.95
     True
-    >>> sorted(svm.params_)
-    ['x0', 'x1', 'width']
+    >>> list(svm.params_)
+    ['center 0', 'center 1', 'width']
     """
 
     _parameter_constraints: ClassVar[dict] = {
