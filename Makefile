@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-ALL := --editable '.[neural,plot,cli,scale]'
+ALL := --editable '.[neural,plot,cli,scale,signal]'
 
 .PHONY: demo test lint bench clean
 

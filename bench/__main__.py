@@ -12,6 +12,8 @@ BENCHES = {
     "spectral": "bench.papers.spectral",
     "embedded": "bench.papers.embedded",
     "hidden-units": "bench.papers.hidden_units",
+    "infinite": "bench.papers.infinite",
+    "infinite-speed": "bench.speed.infinite",
     "ofw": "bench.papers.ofw",
     "ofw-speed": "bench.speed.ofw",
     "rfe-speed": "bench.speed.rfe",

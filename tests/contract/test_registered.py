@@ -121,7 +121,10 @@ def test_a_docstring_holds_objective_parameters_and_example(documented):
 
 def documented_modules() -> list:
     packages = (tamis.rank, tamis.stop, tamis.dimension, tamis.dictionary, tamis.assess, tamis.plots)
-    named = [importlib.import_module(f"tamis.{name}") for name in ("datasets._generators", "testing")]
+    named = [
+        importlib.import_module(f"tamis.{name}")
+        for name in ("datasets._generators", "datasets._motor_imagery", "testing")
+    ]
     return [module for package in packages for module in modules_of(package)] + named
 
 

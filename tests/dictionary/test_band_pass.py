@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from tamis.dictionary._band_pass import BandPass
+from tamis.dictionary import BandPass
 from tests.oracles import csp as oracle
 
 SFREQ = 250.0

@@ -8,8 +8,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from tamis.datasets._motor_imagery import make_motor_imagery
-from tamis.dictionary import _band_pass_csp
-from tamis.dictionary._band_pass_csp import BandPassCSP
+from tamis.dictionary import BandPassCSP, _band_pass_csp
 from tamis.kernels.csp import find_filters, find_patterns, log_variances, shrink_covariances
 from tamis.kernels.spectra import unpack_symmetric
 from tests.oracles import csp as oracle

@@ -182,9 +182,7 @@ class FiniteDictionary(BaseEstimator):
         """Learn from the training signals what the features need."""
 
     @abstractmethod
-    def candidates(
-        self, X: Any, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True
-    ) -> Columns:
+    def candidates(self, X: Any, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True) -> Columns:
         """All features of ``X`` as an operator that a search multiplies with."""
 
     @abstractmethod

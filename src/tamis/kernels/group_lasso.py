@@ -226,12 +226,13 @@ class GroupLasso:
         Along u there is none, and nowhere else any where columns depend on each other: damping puts some there, so
         that a step is not much longer than the weights are.
         """
-        n_targets = unit.shape[1]
-        for start in range(0, len(unit), self.width):
-            rows = slice(start, start + self.width)
-            u = unit[rows].ravel()
-            bend = (self.penalty / norms[start]) * (np.eye(u.size) - (1.0 - self.damping) * np.outer(u, u))
-            hessian[rows, :, rows, :] += bend.reshape(self.width, n_targets, self.width, n_targets)
+        shape = (self.width, unit.shape[1])
+        units = unit.reshape(len(unit) // self.width, -1)
+        bend = np.eye(units.shape[1]) - (1.0 - self.damping) * units[:, :, None] * units[:, None, :]
+        bend *= (self.penalty / norms[:: self.width])[:, None, None]
+        every = np.arange(len(units))
+        blocks = hessian.reshape(len(units), *shape, len(units), *shape)
+        blocks[every, :, :, every] += bend.reshape(-1, *shape, *shape)
 
 
 def group_dots(U: np.ndarray, V: np.ndarray, width: int) -> np.ndarray:
