@@ -7,14 +7,14 @@ in a fixed band. What a learned band adds is measured on simulated subjects, who
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
 
 from bench.table import Targets, show
 from tamis import InfiniteSVM
@@ -26,7 +26,8 @@ from tamis.kernels.spectra import unpack_symmetric
 PAPER_CSP = (88.89, 51.39, 96.53, 70.14, 54.86, 71.53, 81.25, 93.75, 93.74)
 FIXED = (8.0, 30.0)
 FILTERS = (2, 4, 6, 8, 10)
-COSTS = (0.001, 0.01, 0.1, 1.0)
+COSTS = (2.0, 4.0, 8.0, 16.0, 32.0)
+FIRST_SEED = 1000  # of the simulated subjects; settings were chosen with others
 N_TRAIN = 144
 
 
@@ -49,8 +50,8 @@ class CovarianceCSP(TransformerMixin, BaseEstimator):
 
 def choose_csp(X: np.ndarray, y: np.ndarray) -> GridSearchCV:
     """Number of filters and cost by cross-validation, filters learned inside of each fold."""
-    model = make_pipeline(CovarianceCSP(), StandardScaler(), LinearSVC(loss="squared_hinge", max_iter=20_000))
-    choices = {"covariancecsp__n_components": FILTERS, "linearsvc__C": COSTS}
+    model = make_pipeline(CovarianceCSP(), InfiniteSVM())
+    choices = {"covariancecsp__n_components": FILTERS, "infinitesvm__C": COSTS}
     return GridSearchCV(model, choices, cv=StratifiedKFold(10, shuffle=True, random_state=0)).fit(X, y)
 
 
@@ -78,7 +79,7 @@ def real_rows(quick: bool, targets: Targets) -> dict[str, Any]:
 def simulated_rows(quick: bool, targets: Targets) -> dict[str, Any]:
     """Accuracy on new trials of simulated subjects: fixed band, their own, and a learned one."""
     rows, figures = [], []
-    for seed in range(3 if quick else 9):
+    for seed in range(FIRST_SEED, FIRST_SEED + (2 if quick else 9)):
         subject = make_motor_imagery(2 * N_TRAIN, random_state=seed)
         train, test = slice(0, N_TRAIN), slice(N_TRAIN, None)
         fixed, own = (
@@ -86,22 +87,26 @@ def simulated_rows(quick: bool, targets: Targets) -> dict[str, Any]:
             for cov in covariances_in_bands(subject, np.array([FIXED, subject.band]))
         )
         dictionary = BandPassCSP(subject.sfreq, n_components=2, min_width=4.0)
-        svm = InfiniteSVM(dictionary, C=10.0, max_rounds=30, random_state=0).fit(subject.X[train], subject.y[train])
+        svm = InfiniteSVM(dictionary, C=5.0 if quick else "cv", random_state=0)
+        svm.fit(subject.X[train], subject.y[train])
         learned = svm.score(subject.X[test], subject.y[test])
         low, high = svm.params_["low"][0], svm.params_["high"][0]
         away = abs((low + high) / 2 - np.mean(subject.band))
         figures.append((fixed, own, learned, away))
         bands = (f"{subject.band[0]:.1f}-{subject.band[1]:.1f}", f"{low:.1f}-{high:.1f}")
-        rows.append((seed, *(f"{each:.3f}" for each in (fixed, own, learned)), *bands, svm.importances_.size))
+        row = (seed, *(f"{each:.3f}" for each in (fixed, own, learned)), *bands, f"{away:.1f}", svm.importances_.size)
+        rows.append(row)
     fixed, own, learned, away = np.mean(figures, axis=0)
-    rows.append(("mean", f"{fixed:.3f}", f"{own:.3f}", f"{learned:.3f}", "", "", ""))
-    head = ("subject", "8-30 Hz", "own band", "learned", "own (Hz)", "heaviest (Hz)", "maps")
+    rows.append(("mean", f"{fixed:.3f}", f"{own:.3f}", f"{learned:.3f}", "", "", f"{away:.1f}", ""))
+    head = ("subject", "8-30 Hz", "own band", "learned", "own (Hz)", "heaviest (Hz)", "apart (Hz)", "maps")
     show("Simulated subjects, 144 trials to learn and 144 new ones", head, rows)
-    median = float(np.median([each[3] for each in figures]))
+    distances = [each[3] for each in figures]
+    n_near = sum(distance <= 2.0 for distance in distances)
     targets.add("own band above the fixed one", f"{own - fixed:+.3f}", ">= +.05", own - fixed >= 0.05)
     targets.add("learned bands above the fixed one", f"{learned - fixed:+.3f}", ">= +.03", learned - fixed >= 0.03)
-    targets.add("center of the heaviest band, median distance", f"{median:.1f} Hz", "<= 2 Hz", median <= 2.0)
-    return {"fixed": fixed, "own": own, "learned": learned, "distance_hz": median}
+    targets.add("center of the heaviest band, mean distance", f"{away:.2f} Hz", "<= 2 Hz", away <= 2.0)
+    print(f"  The center of the heaviest band is within 2 Hz for {n_near} of {len(figures)} subjects.")
+    return {"fixed": fixed, "own": own, "learned": learned, "distances_hz": distances}
 
 
 def covariances_in_bands(subject: Any, bands: np.ndarray) -> np.ndarray:
@@ -112,8 +117,8 @@ def covariances_in_bands(subject: Any, bands: np.ndarray) -> np.ndarray:
     return unpack_symmetric(packed.swapaxes(0, 1), subject.X.shape[1])
 
 
-def run(*, quick: bool = False) -> dict[str, Any]:
-    """Both tables, and whether the targets were reached."""
-    targets = Targets()
-    figures = {**real_rows(quick, targets), **simulated_rows(quick, targets)}
-    return {**figures, "reached": targets.show()}
+def run(targets: Targets, *, quick: bool) -> dict[str, Any]:
+    """Both tables."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of single folds
+        return {**real_rows(quick, targets), **simulated_rows(quick, targets)}

@@ -165,12 +165,15 @@ class FiniteDictionary(BaseEstimator):
         Neighboring features that belong together, such as the columns of one map.
     accepts_sparse : bool
         Whether signals may be a scipy sparse table.
+    accepts_torch : bool
+        Whether they may be torch tensors.
     is_drawn : bool
         Whether ``fit`` draws the features at random, so that two fits have different ones.
     """
 
     n_columns: int = 1
     accepts_sparse: ClassVar[bool] = False
+    accepts_torch: ClassVar[bool] = False
     is_drawn: ClassVar[bool] = False
 
     @abstractmethod

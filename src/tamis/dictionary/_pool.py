@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.externals.array_api_compat import array_namespace, device
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -82,6 +81,7 @@ class Pool(FiniteDictionary):
 
     # what feature j is depends on the rows seen in fit: two fitted pools have no candidates in common
     is_drawn: ClassVar[bool] = True
+    accepts_torch: ClassVar[bool] = True
 
     _parameter_constraints: ClassVar[dict] = {
         "dictionary": [HasMethods(["space", "sample", "compute"])],
@@ -182,12 +182,12 @@ class Pool(FiniteDictionary):
         first = self._at(prepared, np.arange(1))
         if n * m * first.dtype.itemsize > _MOST_BYTES:
             return _PoolColumns(self, prepared, first, sample_weight, fit_intercept)
-        table = array_namespace(first).empty((n, m), dtype=first.dtype, device=device(first))
+        table = np.empty((n, m), dtype=first.dtype)
         for part in self._parts(n):
             table[:, self._span(part)] = self._at(prepared, np.arange(part.start, part.stop))
         return as_columns(table, sample_weight, fit_intercept=fit_intercept)
 
-    def compute(self, X: Array, indices: np.ndarray) -> Array:
+    def compute(self, X: Array, indices: np.ndarray) -> np.ndarray:
         """The given features of ``X``: shape (n_samples, len(indices))."""
         check_is_fitted(self)
         return self._pick(self.dictionary_.prepare(X), np.asarray(indices, dtype=np.int64))
@@ -199,20 +199,19 @@ class Pool(FiniteDictionary):
         names = self.dictionary_.names(self.parameters_[which], input_features)
         return names[np.arange(which.size) * self.n_columns + column]
 
-    def _at(self, prepared: Array, which: np.ndarray) -> Array:
-        """The features of some of the parameters."""
+    def _at(self, prepared: Array, which: np.ndarray) -> np.ndarray:
+        """The features of some of the parameters, computed where the signals are; searches want them in memory."""
         parameters = self.parameters_[which]
-        if self.learned_ is None:
-            return self.dictionary_.compute(prepared, parameters)
-        return self.dictionary_.compute(prepared, parameters, self.learned_[which])
+        learned = () if self.learned_ is None else (self.learned_[which],)
+        features = self.dictionary_.compute(prepared, parameters, *learned)
+        return features if isinstance(features, np.ndarray) else np.asarray(features.cpu())
 
-    def _pick(self, prepared: Array, indices: np.ndarray) -> Array:
+    def _pick(self, prepared: Array, indices: np.ndarray) -> np.ndarray:
         """Some features, each parameter computed once."""
         which, column = np.divmod(indices, self.n_columns)
         needed, place = np.unique(which, return_inverse=True)
         features = self._at(prepared, needed if needed.size else np.arange(1))
-        xp = array_namespace(features)
-        return xp.take(features, xp.asarray(place * self.n_columns + column, device=device(features)), axis=1)
+        return features[:, place * self.n_columns + column]
 
     def _parts(self, n_samples: int) -> list[slice]:
         """Runs of parameters whose features are computed together."""

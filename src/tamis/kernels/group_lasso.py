@@ -31,7 +31,7 @@ _ROUNDING = 1e-14
 _FEWEST_ENTERING = 10
 _SWEEPS = 50  # of coordinate descent, between Newton steps
 _ONE_AT_A_TIME = Lock()
-_RIDGE = 1e-13  # of the diagonal, so that copies of a column can be solved for
+_RIDGES = 10.0 ** np.arange(-13.0, 1.0, 2.0)  # of the diagonal, so that copies of a column can be solved for
 
 
 def group_norms(U: np.ndarray, width: int) -> np.ndarray:
@@ -74,7 +74,7 @@ class GroupLasso:
         diagonal = np.einsum("kii->ik", G)
         # the trace of a group's block is at least its largest eigenvalue
         self.curvature = diagonal.reshape(len(C) // width, width, -1).sum(axis=1).max(axis=1)
-        self.least = _RIDGE * max(float(diagonal.max(initial=0.0)), np.finfo(float).tiny)
+        self.least = 1e-13 * max(float(diagonal.max(initial=0.0)), np.finfo(float).tiny)
 
     def minimize(self, U: np.ndarray, tol: float, max_iter: int = 100) -> np.ndarray:
         """Weights at which no condition is violated by more than ``tol``, or the best that rounding allows."""
@@ -91,9 +91,17 @@ class GroupLasso:
                 waiting = waiting[np.argpartition(-excess[waiting], batch)[:batch]]
             self._visit(U, R, waiting)
             batch *= 2
-            if not self._newton(U, R) and not waiting.size:
+            if not self._newton(U, R) and not waiting.size and not self._sweep(U, R):
                 break  # rounding is all that is left
         return U
+
+    def _sweep(self, U: np.ndarray, R: np.ndarray) -> bool:
+        """Visit all groups that are not zero, some times; whether the objective fell by more than rounding."""
+        before = self._value(U, R)
+        for _ in range(_FEWEST_ENTERING):
+            self._visit(U, R, np.flatnonzero(group_norms(U, self.width)))
+        R[:] = self._pull(U)
+        return self._value(U, R) < before - _ROUNDING * abs(before)
 
     def _minimize_lasso(self, U: np.ndarray, tol: float, max_iter: int) -> np.ndarray:
         """Coordinate descent and Newton's method in turn."""
@@ -122,8 +130,9 @@ class GroupLasso:
     def _visit(self, U: np.ndarray, R: np.ndarray, groups: np.ndarray) -> None:
         """Step every given group towards its own minimum, the others as they are now; R follows."""
         for g in groups.tolist():
-            rows = slice(g * self.width, (g + 1) * self.width)
-            curvature = max(self.curvature[g], self.least)
+            rows, curvature = slice(g * self.width, (g + 1) * self.width), self.curvature[g]
+            if curvature <= self.least:  # columns of zeros, pulled by rounding
+                continue
             aim = R[rows] + curvature * U[rows]
             size = float(np.sqrt(np.vdot(aim, aim)))
             new = aim * (max(0.0, 1.0 - self.penalty / size) / curvature) if size > 0 else np.zeros_like(aim)
@@ -212,13 +221,13 @@ class GroupLasso:
         if self.width * n_targets > 1:
             self._bend(hessian, unit, norms)
         diagonal = np.arange(len(matrix))
-        ridge = _RIDGE * max(float(matrix[diagonal, diagonal].max()), self.least)
-        while True:
+        largest = max(float(matrix[diagonal, diagonal].max()), self.least)
+        for ridge in largest * _RIDGES:
             matrix[diagonal, diagonal] += ridge
             _, solution, failed = dposv(matrix, right.ravel())
             if not failed:
                 return solution.reshape(right.shape)
-            ridge *= 100.0
+        return right / largest
 
     def _bend(self, hessian: np.ndarray, unit: np.ndarray, norms: np.ndarray) -> None:
         """Add the curvature of the norms, ``(I - uu') / ||U_g||`` in every group.

@@ -17,6 +17,8 @@ import numpy as np
 from tamis.kernels.group_lasso import GroupLasso, find_rise, group_directions, group_dots, group_norms, violation
 
 _INNER = 20  # steps on the least-squares problem, which is another one once samples have come or gone
+_MOST_REMOVED = 20  # rows subtracted for each that is left, before rounding makes it better to start anew
+_CLOSE, _EASIER = 1e-6, 4.0
 _PATIENCE = 6  # iterations without a smaller residual, after which rounding is all that is left
 
 
@@ -55,6 +57,7 @@ class HingeMachine:
         self._counts = np.zeros((n_samples, n_targets), dtype=bool)  # who is in I, as the Gram matrices have it
         self._grams = np.zeros((n_targets, 0, 0))
         self._sums = np.zeros((n_targets, 0))
+        self._removed = np.zeros(n_targets)
         self.residual, self.n_iter = np.inf, 0
         self._center()
 
@@ -103,6 +106,22 @@ class HingeMachine:
 
     def solve(self, penalty: float, tol: float = 1e-8, max_iter: int = 200) -> bool:
         """Go to the minimum; whether no condition is violated by more than ``tol`` times the penalty."""
+        return self._go(penalty, tol, max_iter // 4) or self._approach(penalty, tol, max_iter)
+
+    def _approach(self, penalty: float, tol: float, max_iter: int) -> bool:
+        """Start over from nothing and lower the penalty step by step: the way where few samples are left in I."""
+        if self.residual <= _CLOSE or not len(self.weights):
+            return False
+        self.weights, self._outputs = np.zeros_like(self.weights), np.zeros_like(self._outputs)
+        self._center()
+        easier = float(group_norms(self.columns @ self.slack(), self.width).max())
+        while easier > _EASIER * penalty:
+            self._go(easier, 1e-3, max_iter)
+            easier /= _EASIER
+        return self._go(penalty, tol, max_iter)
+
+    def _go(self, penalty: float, tol: float, max_iter: int) -> bool:
+        """Newton steps from where the weights are."""
         best, waited = np.inf, 0
         for _ in range(max_iter):
             slack = self.slack()
@@ -113,7 +132,7 @@ class HingeMachine:
                 break
             waited = 0 if self.residual < 0.5 * best else waited + 1
             best = min(best, self.residual)
-            if waited > _PATIENCE and best < 1e-6:
+            if waited > _PATIENCE and best < _CLOSE:
                 break
             self.n_iter += 1
             self._count(slack != 0)
@@ -168,7 +187,10 @@ class HingeMachine:
         for k in range(counts.shape[1]):
             joined = np.flatnonzero(counts[:, k] & ~self._counts[:, k])
             left = np.flatnonzero(self._counts[:, k] & ~counts[:, k])
-            if joined.size + left.size > np.count_nonzero(counts[:, k]):
+            self._removed[k] += left.size
+            n_now = np.count_nonzero(counts[:, k])
+            if joined.size + left.size > n_now or self._removed[k] > _MOST_REMOVED * n_now:
+                self._removed[k] = 0
                 rows = self.columns if counts[:, k].all() else self.columns[:, counts[:, k]]
                 self._grams[k], self._sums[k] = rows @ rows.T, rows.sum(axis=1)
                 continue
@@ -185,20 +207,17 @@ def best_intercept(y: np.ndarray, f: np.ndarray, start: float) -> float:
     target = y - f  # the hinge is y (target - b), where that is positive
     if np.all(y == y[0]):
         return start
-    b, new = start, start
-    low: float = target.min()
-    high: float = target.max()
-    for _ in range(100):
+    low, high = float(target.min()), float(target.max())
+    b = min(max(start, low), high)
+    for number in range(200):
         counts = y * (target - b) > 0
         n = np.count_nonzero(counts)
         if n == 0:
-            return b
-        slope = n * b - float(target[counts].sum())
-        low, high = (b, high) if slope < 0 else (low, b)
-        new = float(b - slope / n)
-        if not low <= new <= high:
-            new = float(0.5 * (low + high))
-        if abs(new - b) <= 1e-15 * max(1.0, abs(b)):
-            return new
-        b = new
+            break
+        change = float(target[counts].sum()) / n - b
+        if abs(change) <= 1e-15 * max(1.0, abs(b)):
+            break
+        low, high = (b, high) if change > 0 else (low, b)
+        is_inside = low < b + change < high and number % 4 < 3  # or else it could go to and fro
+        b = b + change if is_inside else 0.5 * (low + high)
     return b

@@ -16,7 +16,9 @@ _STEPS = (0.1, 0.05, 0.025, 0.0125)  # of the refinement, in units of the parame
 _NEAR = 16  # parameters tried at every step of the refinement
 _ALIKE = 0.9  # correlation above which two candidates are not added in the same round
 _MORE = 4  # candidates looked at for each that is to be added
+_CLIMBS = 3  # started from candidates that do not violate a condition, where none does
 _SURE = 0.95
+_EXACT = 1e-6  # violation that is none, where all candidates can be looked at
 
 
 @dataclass(frozen=True)
@@ -112,32 +114,31 @@ class ActiveSearch:
         rng: np.random.RandomState,
     ) -> None:
         self.candidates, self.n_samples = candidates, len(Y)
-        self.n_add, self.refine, self.tol, self.rng = n_add, refine, tol, rng
+        self.n_add, self.refine, self.rng = n_add, refine, rng
+        self.tol = min(tol, _EXACT) if candidates.is_exhaustive else tol
         size, width = candidates.n_columns, candidates.n_columns if is_grouped else 1
         ranges = [slice(0, Y.shape[1])] if is_shared else [slice(k, k + 1) for k in range(Y.shape[1])]
         self.problems = [ActiveProblem(HingeMachine(Y[:, targets], width), targets, size) for targets in ranges]
         self.n_evaluations = 0
-        self.n_checked = 0  # candidates that were looked at since a solution last changed
-        self.largest = np.zeros(len(self.problems))  # violation among them, per problem
         self.history: list[Round] = []
 
     def smallest_C(self) -> float:
         """Where the first of one round's candidates would enter: Cmin."""
         pulls = self._look(self.candidates.propose(self.rng))
-        return self.n_samples / max(float(p.violations(pulls, 1.0).max()) for p in self.problems)
+        largest = max(float(p.violations(pulls, 1.0).max(initial=0.0)) for p in self.problems)
+        # what rounding alone pulls is nothing: a slack of size one, times a column of norm sqrt(n)
+        return self.n_samples / largest if largest > 1e-12 * self.n_samples else np.inf
 
     def rounds(self, C: float, max_rounds: int, patience: int) -> Iterator[Round]:
         """Go on until nothing violates its condition for ``patience`` rounds; one is enough for a sweep of all."""
         penalty, quiet = self.n_samples / C, 0
         self._solve(penalty)
         for _ in range(max_rounds):
-            added = self._add(penalty)
+            added, violation = self._add(penalty)
             if added:
                 self._solve(penalty)
             quiet = 0 if added else quiet + 1
-            self.history.append(
-                Round(self.objective(C), len(self.active()), float(self._seen.max()), self.n_evaluations)
-            )
+            self.history.append(Round(self.objective(C), len(self.active()), violation, self.n_evaluations))
             yield self.history[-1]
             if quiet >= (1 if self.candidates.is_exhaustive else patience):
                 return
@@ -164,27 +165,40 @@ class ActiveSearch:
                 weights[rows, :, problem.targets] = problem.machine.weights.reshape(shape)
         return list(kept.values()), weights, intercept
 
-    def check(self, C: float) -> dict[str, Any]:
-        """How near the minimum this is: on the active sets by Eq. (3), outside of them by the candidates looked at."""
-        if self.n_checked == 0:
-            self._note(self._look(self.candidates.propose(self.rng)), self.n_samples / C)
-        objective = self.objective(C)
-        gap = max(0.0, sum(self._gap(p, C, largest) for p, largest in zip(self.problems, self.largest, strict=True)))
+    def check(self, C: float, n_draws: int) -> dict[str, Any]:
+        """How near the minimum this is: on the active sets by Eq. (3), outside of them by candidates.
+
+        Those that ended the search were chosen by finding nothing. So ``n_draws`` times as many are drawn afresh.
+        """
         exhaustive = self.candidates.is_exhaustive
+        drawn = [self.candidates.propose(self.rng) for _ in range(1 if exhaustive else n_draws)]
+        parameters, penalty = np.concatenate(drawn), self.n_samples / C
+        pulls = self._look(parameters)
+        largest = [self._climb_highest(p, parameters, p.violations(pulls, penalty), penalty) for p in self.problems]
+        objective = self.objective(C)
+        gap = max(0.0, sum(self._gap(problem, C, top) for problem, top in zip(self.problems, largest, strict=True)))
         residual = max(problem.machine.residual for problem in self.problems)
         return {
-            "converged": bool(residual <= self.tol and self.largest.max() <= 1.0 + self.tol),
+            "converged": bool(residual <= self.tol and max(largest) <= 1.0 + self.tol),
             "kkt_residual": residual,
-            "violation_outside": float(self.largest.max()),
-            "n_checked": self.n_checked,
+            "violation_outside": max(largest),
+            "n_checked": len(parameters),
             "exhaustive": exhaustive,
-            "violating_share": 0.0 if exhaustive else 1.0 - (1.0 - _SURE) ** (1.0 / self.n_checked),
+            "violating_share": 0.0 if exhaustive else 1.0 - (1.0 - _SURE) ** (1.0 / len(parameters)),
             "objective": objective,
             "gap": gap,
             "relative_gap": gap / objective if objective > 0 else 0.0,
             "n_rounds": len(self.history),
             "n_evaluations": self.n_evaluations,
         }
+
+    def _climb_highest(
+        self, problem: ActiveProblem, parameters: np.ndarray, values: np.ndarray, penalty: float
+    ) -> float:
+        """Largest violation among candidates, and where climbs from the best of them end."""
+        best = np.argsort(-values, kind="stable")[:_CLIMBS]
+        ends = (self._climb(problem, parameters[i], float(values[i]), penalty)[1] for i in best)
+        return max(ends, default=0.0)
 
     def _gap(self, problem: ActiveProblem, C: float, largest: float) -> float:
         """Duality gap of a problem: its hinges, shrunk until no candidate seen violates a condition, are feasible."""
@@ -195,68 +209,62 @@ class ActiveSearch:
 
     def _solve(self, penalty: float) -> None:
         for problem in self.problems:
-            problem.solve(penalty, min(self.tol, 1e-6))
-        self.n_checked, self.largest = 0, np.zeros(len(self.problems))
-
-    def _slack(self) -> np.ndarray:
-        return np.concatenate([problem.machine.slack() for problem in self.problems], axis=1)
+            problem.solve(penalty, min(self.tol, _EXACT))
 
     def _look(self, parameters: np.ndarray) -> np.ndarray:
         self.n_evaluations += len(parameters)
-        return self.candidates.pulls(parameters, self._slack())
+        slack = np.concatenate([problem.machine.slack() for problem in self.problems], axis=1)
+        return self.candidates.pulls(parameters, slack)
 
-    def _note(self, pulls: np.ndarray, penalty: float) -> list[np.ndarray]:
-        """Violations of the candidates for every problem, kept for the certificate."""
-        found = [problem.violations(pulls, penalty) for problem in self.problems]
-        self._seen = np.array([values.max(initial=0.0) for values in found])
-        self.largest = np.maximum(self.largest, self._seen)
-        self.n_checked += len(pulls)
-        return found
-
-    def _add(self, penalty: float) -> bool:
-        """Look at the candidates of one round and let the most violating enter; whether any did."""
+    def _add(self, penalty: float) -> tuple[bool, float]:
+        """Look at the candidates of one round, let the most violating enter; whether any did, and the violation."""
         parameters = self.candidates.propose(self.rng)
-        found = self._note(self._look(parameters), penalty)
+        pulls = self._look(parameters)
+        found = [problem.violations(pulls, penalty) for problem in self.problems]
         chosen = [self._choose(p, parameters, values, penalty) for p, values in zip(self.problems, found, strict=True)]
-        for problem, taken in zip(self.problems, chosen, strict=True):
-            if taken is not None:
-                kept, columns = taken
+        for problem, wanted in zip(self.problems, chosen, strict=True):
+            if wanted:
+                kept, columns = self._take([parameter for parameter, _ in wanted], problem.n_columns)
                 problem.machine.add(columns)
                 problem.kept.extend(kept)
-        return any(taken is not None for taken in chosen)
+        largest = [value for wanted in chosen for _, value in wanted] + [values.max(initial=0.0) for values in found]
+        return any(chosen), float(max(largest))
 
     def _choose(
         self, problem: ActiveProblem, parameters: np.ndarray, values: np.ndarray, penalty: float
-    ) -> tuple[list[Block], np.ndarray] | None:
-        """The most violating candidates, refined, that are not too much alike."""
+    ) -> list[tuple[np.ndarray, float]]:
+        """The most violating candidates, refined, with their violations."""
         inside = {block.key for block in problem.kept}
-        wanted = np.flatnonzero(values > 1.0 + self.tol)
-        wanted = wanted[np.argsort(-values[wanted], kind="stable")].tolist()
-        best = [i for i in wanted if parameters[i].tobytes() not in inside][
-            : self.n_add * _MORE if self.n_add > 1 else 1
-        ]
-        if not best:
-            return None
-        refined = [self._refine(problem, parameters[i], values[i], penalty) for i in best]
-        kept, columns = self.candidates.take(np.stack(refined))
+        most = self.n_add * _MORE if self.n_add > 1 else 1
+        violating = np.flatnonzero(values > 1.0 + self.tol)
+        if self.refine and not violating.size:  # a climb may yet lead to one that does
+            violating, most = np.arange(values.size), _CLIMBS
+        best = violating[np.argsort(-values[violating], kind="stable")].tolist()
+        best = [i for i in best if parameters[i].tobytes() not in inside][:most]
+        climbed = [self._climb(problem, parameters[i], float(values[i]), penalty) for i in best]
+        wanted = sorted((end for end in climbed if end[1] > 1.0 + self.tol), key=lambda end: -end[1])
+        return wanted[:1] if self.n_add == 1 else wanted
+
+    def _take(self, parameters: list[np.ndarray], size: int) -> tuple[list[Block], np.ndarray]:
+        """Maps and their columns; of several, those that are not too much alike."""
+        kept, columns = self.candidates.take(np.stack(parameters))
         if len(kept) == 1:
             return kept, columns
-        spread = _spread_out(columns.reshape(len(kept), problem.n_columns, -1), self.n_add)
-        rows = (spread[:, None] * problem.n_columns + np.arange(problem.n_columns)).ravel()
-        return [kept[i] for i in spread], columns[rows]
+        spread = _spread_out(columns.reshape(len(kept), size, -1), self.n_add)
+        return [kept[i] for i in spread], columns[(spread[:, None] * size + np.arange(size)).ravel()]
 
-    def _refine(self, problem: ActiveProblem, parameter: np.ndarray, value: float, penalty: float) -> np.ndarray:
-        """Climb from a violating candidate to one nearby that violates more."""
-        if not self.refine:
-            return parameter
-        for step in _STEPS:
+    def _climb(
+        self, problem: ActiveProblem, parameter: np.ndarray, value: float, penalty: float
+    ) -> tuple[np.ndarray, float]:
+        """Go from a candidate to one nearby that violates more, if there is; with its violation."""
+        for step in _STEPS if self.refine else ():
             around = self.candidates.near(parameter, step, _NEAR, self.rng)
             if around is None:
                 break
             values = problem.violations(self._look(around), penalty)
             if values.max() > value:
                 parameter, value = around[values.argmax()], float(values.max())
-        return parameter
+        return parameter, value
 
 
 def _spread_out(columns: np.ndarray, n: int) -> np.ndarray:

@@ -131,10 +131,10 @@ class Drawn:
         return self.dictionary.from_unit(unit + step * rng.standard_normal((n, unit.shape[1])))
 
     def _compute(self, parameters: np.ndarray) -> tuple[Any, Any]:
-        if not self.dictionary.is_learned:
-            return None, self.dictionary.compute(self.signals, parameters)
-        learned = self.dictionary.learn(self.signals, self.codes, parameters)
-        return learned, self.dictionary.compute(self.signals, parameters, learned)
+        learned = None
+        if self.dictionary.is_learned:
+            learned = self.dictionary.learn(self.signals, self.codes, parameters)
+        return learned, compute_features(self.dictionary, self.signals, parameters, learned)
 
     def _pull(self, parameters: np.ndarray, slack: np.ndarray) -> np.ndarray:
         """Of one block, where the signals live; only the products come back."""
@@ -147,7 +147,16 @@ class Drawn:
             weights = xp.asarray(slack, dtype=features.dtype, device=device(features))
             pull = (features - mean).T @ weights
         pull = np.asarray(_to_cpu(pull / scale[:, None]), dtype=float)
+        if not np.isfinite(pull).all():
+            self._complain(parameters, pull)
         return pull.reshape(len(parameters), self.n_columns, slack.shape[1])
+
+    def _complain(self, parameters: np.ndarray, pull: np.ndarray) -> None:
+        guilty = parameters[np.flatnonzero(~np.isfinite(pull).all(axis=1))[0] // self.n_columns]
+        raise ValueError(
+            f"{type(self.dictionary).__name__}.compute returned NaN or infinity for the parameters {guilty.tolist()}: "
+            "features must be finite for all parameters that it samples"
+        )
 
 
 class Swept:
@@ -176,7 +185,7 @@ class Swept:
 
     def pulls(self, parameters: np.ndarray, slack: np.ndarray) -> np.ndarray:
         """One pass over all features."""
-        pull = np.asarray(self.columns.dot(slack)) / self.scale[:, None]
+        pull = self.columns.dot(slack) / self.scale[:, None]
         return pull.reshape(-1, self.n_columns, slack.shape[1])[parameters]
 
     def take(self, parameters: np.ndarray) -> tuple[list[Block], np.ndarray]:
@@ -205,6 +214,19 @@ def measure(features: Any, *, standardize: bool) -> tuple[Any, Any]:
     return mean, xp.where(is_constant, xp.full_like(spread, float("inf")), spread)
 
 
+def compute_features(dictionary: Dictionary, prepared: Any, parameters: np.ndarray, learned: Any) -> Any:
+    """What the dictionary computes, of the shape that it must have."""
+    given = () if learned is None else (learned,)
+    features = dictionary.compute(prepared, parameters, *given)
+    wanted = (prepared.shape[0], len(parameters) * dictionary.n_columns)
+    if tuple(np.shape(features) if isinstance(features, list) else features.shape) != wanted:
+        raise ValueError(
+            f"{type(dictionary).__name__}.compute returned an array of shape {tuple(np.shape(features))}, and {wanted} "
+            f"is expected: a row per signal, n_columns={dictionary.n_columns} for each of {len(parameters)} parameters"
+        )
+    return features
+
+
 def compute_columns(dictionary: Any, prepared: Any, kept: Sequence[Block]) -> np.ndarray:
     """Scaled columns of new signals: shape (n_samples, n_blocks * n_columns), double precision."""
     if not kept:
@@ -213,10 +235,9 @@ def compute_columns(dictionary: Any, prepared: Any, kept: Sequence[Block]) -> np
     if isinstance(dictionary, FiniteDictionary):
         width = dictionary.n_columns
         features = dictionary.compute(prepared, (parameters[:, None] * width + np.arange(width)).ravel())
-    elif dictionary.is_learned:
-        features = dictionary.compute(prepared, parameters, np.stack([block.learned for block in kept]))
     else:
-        features = dictionary.compute(prepared, parameters)
+        learned = np.stack([block.learned for block in kept]) if dictionary.is_learned else None
+        features = compute_features(dictionary, prepared, parameters, learned)
     mean = np.concatenate([block.mean for block in kept])
     scale = np.concatenate([block.scale for block in kept])
     return (np.asarray(_to_cpu(features), dtype=float) - mean) / scale

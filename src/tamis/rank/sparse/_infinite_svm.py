@@ -11,10 +11,10 @@ from sklearn.base import _fit_context, clone
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from tamis.base import track
-from tamis.dictionary._base import FiniteDictionary
+from tamis.dictionary._base import Dictionary, FiniteDictionary
 from tamis.dictionary._columns import Columns
 from tamis.kernels.targets import encode_classes
 from tamis.rank.sparse._active_search import ActiveSearch
@@ -63,8 +63,9 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
         Values of ``C / C_min_`` that "cv" tries.
     cv : int or cross-validation splitter, default=5
         Folds of ``C="cv"``.
-    tol : float, default=1e-3
-        Largest violation of the conditions above.
+    tol : float, default=1e-2
+        By how much candidates may violate the second condition above. On the active set, and for all features of a
+        finite dictionary, both conditions are met to 1e-6, or to ``tol`` if that is less.
     n_jobs : int, default=None
         Threads for the candidates, or folds at once for ``C="cv"``.
     random_state : int, RandomState or None, default=None
@@ -81,9 +82,10 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
     intercept_ : ndarray of shape (n_targets,)
     dictionary_ : fitted dictionary
     certificate_ : dict
-        ``kkt_residual`` on the active set; ``violation_outside``, the largest norm of r among the last ``n_checked``
-        candidates; ``gap``, by how much the objective may be above its minimum, as far as these candidates tell;
-        ``violating_share``: with 95 % confidence, no larger share of all draws violates a condition by more; ...
+        ``kkt_residual`` on the active set; ``violation_outside``, the largest norm of r among ``n_checked`` candidates
+        drawn afresh at the end, and where climbs from the best of them lead; ``gap``, by how much the objective may be
+        above its minimum, as far as these tell; ``violating_share``: with 95 % confidence, no larger share of all draws
+        has a larger norm than that; ``exhaustive`` if all candidates were looked at, ...
     history_ : list of Round
         Objective, active maps, largest violation and candidates so far, round by round.
     C_, C_min_ : float
@@ -127,7 +129,7 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "dictionary": [HasMethods(["sample", "compute"]), HasMethods(["candidates", "compute"]), None],
+        "dictionary": [Dictionary, FiniteDictionary, None],
         "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
         "penalty": [StrOptions({"l1/l2", "l1"})],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
@@ -159,7 +161,7 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
         share_features: bool = False,
         path: tuple[float, ...] = (2.0, 4.0, 8.0, 16.0, 32.0),
         cv: Any = 5,
-        tol: float = 1e-3,
+        tol: float = 1e-2,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -199,12 +201,13 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
         signals = check_signals(self, X, y)
         self.classes_, codes = encode_classes(check_labels(y))
         rng = check_random_state(self.random_state)
+        smallest = self._open(signals, codes, np.random.RandomState(rng.randint(2**31 - 1))).smallest_C()
+        self.C_min_ = smallest
         if self.C == "cv":
-            self.C_, self.cv_results_ = choose_C(self, signals, codes, rng)
+            self.C_, self.cv_results_ = choose_C(self, signals, codes, smallest, rng)
         else:
             self.C_ = float(self.C)
         search = self._open(signals, codes, rng)
-        self.C_min_ = search.smallest_C()
         self._stages = []
         rounds = search.rounds(self.C_, self.max_rounds, self.patience)
         for _ in track(self, rounds, task_name="round", total=self.max_rounds):
@@ -249,7 +252,7 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
         self.intercept_ = intercept
         self.params_ = self._name_parameters()
         self.history_, self.n_iter_ = search.history, len(search.history)
-        self.certificate_ = search.check(self.C_)
+        self.certificate_ = search.check(self.C_, self.patience)
         if not self.certificate_["converged"]:
             warnings.warn(
                 f"InfiniteSVM ended after {self.n_iter_} rounds with candidates that violate their condition by "

@@ -12,16 +12,19 @@ from sklearn.model_selection import check_cv
 from tamis.rank.sparse._candidates import compute_columns
 
 
-def choose_C(svm: Any, signals: Any, codes: np.ndarray, rng: np.random.RandomState) -> tuple[float, dict[str, Any]]:
+def choose_C(
+    svm: Any, signals: Any, codes: np.ndarray, smallest: float, rng: np.random.RandomState
+) -> tuple[float, dict[str, Any]]:
     """The C of highest mean accuracy over the folds, the smallest of equals, and what was seen.
 
     Every fold fits its own dictionary and grows its own active set, from the smallest C to the largest: what was found
     for one value is where the next one starts.
     """
     factors = np.sort(np.asarray(svm.path, dtype=float))
-    if factors.ndim != 1 or not factors.size or factors[0] <= 0:
+    if factors.ndim != 1 or not factors.size or not np.all((factors > 0) & (factors < np.inf)):
         raise ValueError(f"path={svm.path!r} must hold positive multiples of the smallest C, such as (2, 4, 8)")
-    smallest = svm._open(signals, codes, np.random.RandomState(rng.randint(2**31 - 1))).smallest_C()
+    if np.isinf(smallest):
+        raise ValueError('C="cv" has nothing to choose: no feature is pulled towards either class, whatever C is')
     values = smallest * factors
     folds = list(check_cv(svm.cv, codes, classifier=True).split(np.zeros(len(codes)), codes))
     seeds = rng.randint(2**31 - 1, size=len(folds))

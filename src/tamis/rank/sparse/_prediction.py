@@ -87,7 +87,7 @@ class MapClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
         every = {block.key: block for kept, _, _ in self._stages for block in kept}
         place = {key: i for i, key in enumerate(every)}
         columns = self._columns(X, list(every.values()))
-        by_block = columns.reshape(len(columns), len(every), -1)
+        by_block = columns.reshape(len(columns), len(every), self.dictionary_.n_columns)
         for kept, weights, intercept in self._stages:
             rows = [place[block.key] for block in kept]
             outputs = np.einsum("nmq,mqk->nk", by_block[:, rows], weights) + intercept
@@ -100,7 +100,10 @@ class MapClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):
             return np.empty(0, dtype=object)
         parameters = np.stack([block.parameter for block in self._kept])
         if not isinstance(self.dictionary_, FiniteDictionary):
-            return self.dictionary_.names(parameters)
+            is_table = len(self.signal_shape_) == 1
+            return self.dictionary_.names(
+                parameters, _check_feature_names_in(self, input_features) if is_table else input_features
+            )
         width = self.dictionary_.n_columns
         indices = (parameters[:, None] * width + np.arange(width)).ravel()
         return self.dictionary_.names(indices, _check_feature_names_in(self, input_features))

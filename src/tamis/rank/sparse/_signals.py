@@ -16,6 +16,10 @@ from tamis._validation import check_table
 
 def check_signals(estimator: Any, X: Any, y: Any) -> Any:
     """Training signals: a table as every method takes it, or finite numbers along three axes or more."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    if is_torch_array(X) and not _takes_torch(estimator):
+        X = np.asarray(X.cpu())
     if is_torch_array(X):
         return _check_tensor(estimator, X, y)
     if _count_axes(X) < 3:
@@ -30,6 +34,8 @@ def check_signals(estimator: Any, X: Any, y: Any) -> Any:
 
 def check_new_signals(estimator: Any, X: Any) -> Any:
     """Signals like those of training."""
+    if is_torch_array(X) and not _takes_torch(estimator):
+        X = np.asarray(X.cpu())
     if not is_torch_array(X) and _count_axes(X) < 3 and len(estimator.signal_shape_) == 1:
         sparse = estimator.__sklearn_tags__().input_tags.sparse
         return validate_data(
@@ -42,6 +48,11 @@ def check_new_signals(estimator: Any, X: Any) -> Any:
             f"{tuple(estimator.signal_shape_)}"
         )
     return signals
+
+
+def _takes_torch(estimator: Any) -> bool:
+    """Whether features are computed where signals are: not if they are columns of a table."""
+    return estimator.dictionary is not None and getattr(estimator.dictionary, "accepts_torch", True)
 
 
 def _count_axes(X: Any) -> int:
