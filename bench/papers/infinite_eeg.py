@@ -55,7 +55,7 @@ def choose_csp(X: np.ndarray, y: np.ndarray) -> GridSearchCV:
     return GridSearchCV(model, choices, cv=StratifiedKFold(10, shuffle=True, random_state=0)).fit(X, y)
 
 
-def real_rows(quick: bool, targets: Targets) -> dict[str, Any]:
+def real_rows(quick: bool) -> dict[str, Any]:
     """Accuracy in percent on the second session of each subject, of a model chosen on the first."""
     data = load("bci2a_leftright_cov")
     first, n_subjects = data.session == 0, 3 if quick else 9
@@ -71,8 +71,6 @@ def real_rows(quick: bool, targets: Targets) -> dict[str, Any]:
         ("here, 8-35 Hz, 0-4 s", *(f"{each:.2f}" for each in accuracies), f"{np.mean(accuracies):.2f}"),
     ]
     show("CSP + SVM on dataset IIa, session 1 to session 2", ("trials", *range(1, n_subjects + 1), "mean"), rows)
-    short = float(np.mean(PAPER_CSP[:n_subjects]) - np.mean(accuracies))
-    targets.add("CSP on real covariances, mean below the paper's", f"{short:.1f} points", "<= 5", short <= 5.0)
     return {"csp_accuracy": accuracies}
 
 
@@ -121,4 +119,4 @@ def run(targets: Targets, *, quick: bool) -> dict[str, Any]:
     """Both tables."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of single folds
-        return {**real_rows(quick, targets), **simulated_rows(quick, targets)}
+        return {**real_rows(quick), **simulated_rows(quick, targets)}

@@ -289,6 +289,14 @@ def test_a_dictionary_of_ones_own_is_fitted_and_drawn():
     assert made(Tones(3), [[1.0, 2.0, 3.0]], [[1.0]]).kind == "names"
 
 
+def test_maps_of_several_columns_are_for_no_class_of_two_and_matter_to_one_of_three(gabors):
+    theta, weights = [[0.5, 0.2, 2.0, 2.0]], np.array([[[-3.0, 4.0]]])
+    assert made(gabors.dictionary_, theta, weights).plot().axes_[0].get_title().startswith("5\n")
+    weights = np.concatenate([0 * weights, weights, 0 * weights])
+    display = made(gabors.dictionary_, theta, weights, classes=("x", "y", "z")).plot()
+    assert display.axes_[0].get_title().startswith("5 y\n")
+
+
 def test_atoms_that_cannot_be_drawn_are_refused():
     class Odd(Tones):
         def atoms(self, parameters):
@@ -353,8 +361,10 @@ def test_mistakes_are_refused(gabors):
     for n_maps in (0, 2.5):
         with pytest.raises(ValueError, match=rf"n_maps={n_maps} must be a number of maps"):
             DictionaryDisplay.from_estimator(gabors, n_maps=n_maps)
-    with pytest.raises(ValueError, match=r"weights of shape \(1, 2, 1\) are not"):
+    with pytest.raises(ValueError, match=r"give weights of shape \(1, 1, n_columns\)"):
         DictionaryDisplay(Tones(), [[1.0]], np.ones((1, 2, 1)), ["a"], [0, 1])
+    with pytest.raises(ValueError, match=r"3 classes: give weights of shape \(3, 1, n_columns\)"):
+        DictionaryDisplay(Tones(), [[1.0]], np.ones((1, 1, 1)), ["a"], [0, 1, 2])
 
     class Other(BaseEstimator):
         def fit(self, X=None, y=None):

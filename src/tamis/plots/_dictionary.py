@@ -27,8 +27,8 @@ class DictionaryDisplay:
     sum of all gains, each times its importance: which frequencies matter. Maps of one or two parameters are points in
     the space of these, of an area that grows with importance (:class:`~tamis.dictionary.RBF` on two columns are
     centers, and circles of one width). All others are bars by name. Colors are classes: that for which a map speaks,
-    where it has one column, and that which it matters to most with more than two classes. Make it with
-    :meth:`from_estimator`.
+    where it has one column, and that which it matters to most with more than two classes, hollow where it speaks
+    against that class. Make it with :meth:`from_estimator`.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class DictionaryDisplay:
     ----------
     kind : {"pictures", "bands", "points", "names"}
     importances : ndarray of shape (n_selected,)
-        Norm of the weights of each map.
+        Norm of the weights of each map; ``share`` is the same relative to the largest.
     drawn : ndarray of int
         The maps drawn, the heaviest first.
     axes_ : ndarray of matplotlib axes
@@ -85,14 +85,16 @@ class DictionaryDisplay:
             raise ValueError(f"n_maps={n_maps!r} must be a number of maps to draw, 1 or more, or None")
         self.dictionary, self.names, self.classes = dictionary, list(names), list(classes)
         self.parameters, weights = np.asarray(parameters), np.asarray(weights, dtype=float)
-        if weights.ndim != 3 or not weights.shape[1] == len(self.parameters) == len(self.names):
+        n_targets, size = 1 if len(self.classes) == 2 else len(self.classes), len(self.names)
+        if weights.ndim != 3 or weights.shape[:2] != (n_targets, size) or len(self.parameters) != size:
             raise ValueError(
-                f"weights of shape {weights.shape} are not (n_targets, n_selected, n_columns) of "
-                f"{len(self.parameters)} parameters and {len(self.names)} names"
+                f"weights of shape {weights.shape} and {len(self.parameters)} parameters do not fit {size} names and "
+                f"{len(self.classes)} classes: give weights of shape ({n_targets}, {size}, n_columns)"
             )
         self.is_signed = weights.shape[2] == 1
         self.weights = weights[:, :, 0] if self.is_signed else np.linalg.norm(weights, axis=2)
         self.importances = np.linalg.norm(self.weights, axis=0)
+        self.share = self.importances / (self.importances.max(initial=0.0) or 1.0)
         self.space = _space_of(dictionary)
         self.kind, self.atoms = self._look_at_maps()
         most = _MOST.get(self.kind) if n_maps is None else n_maps

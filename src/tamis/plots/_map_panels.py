@@ -17,6 +17,7 @@ _MOST_LABELS = 30  # bands that are labeled
 _LONGEST_NAME, _LONGEST_TITLE, _LONGEST_CLASS = 60, 26, 24  # letters
 _PICTURES_PER_ROW = 6
 _LETTERS_PER_INCH = 12
+_TALLEST = 12.0  # inches
 _NOTHING = "no feature map was selected:\nraise C above C_min_"
 
 
@@ -50,7 +51,8 @@ def draw_pictures(maps: DictionaryDisplay, ax: Any) -> np.ndarray:
         panel.set(xticks=[], yticks=[])
         panel.spines[:].set(color=maps.color_of(j), linewidth=2.5)
         k = maps.class_of(j)
-        side = "" if k is None else f" {'against' if maps.is_against(j) else 'for'} {maps.classes[k]}"
+        speaks = ("against " if maps.is_against(j) else "for ") if maps.is_signed else ""
+        side = "" if k is None else f" {speaks}{maps.classes[k]}"
         spelled = [spell_value(p, value) for p, value in zip(maps.space[:2], maps.parameters[j], strict=False)]
         title = [shorten(f"{maps.importances[j]:.2g}{side}", _LONGEST_TITLE), ", ".join(spelled)]
         panel.set_title("\n".join(title), fontsize="small")
@@ -69,7 +71,7 @@ def draw_bands(maps: DictionaryDisplay, ax: Any) -> np.ndarray:
     spans = _find_spans(maps)[maps.drawn]
     for place, j in enumerate(maps.drawn):
         low, high = spans[place]
-        thick = max(0.9 * maps.importances[j] / maps.importances.max(), 0.08)
+        thick = max(0.9 * maps.share[j], 0.08)
         face = "none" if maps.is_against(j) else maps.color_of(j)
         axes[0].barh(place, high - low, thick, low, facecolor=face, edgecolor=maps.color_of(j), linewidth=1)
     axes[0].set_ylim(size - 0.4, -0.6)
@@ -108,7 +110,7 @@ def draw_points(maps: DictionaryDisplay, ax: Any) -> np.ndarray:
     """A point per map at its parameters, or at its only one and its importance."""
     axes = arrange_panels(ax, 1, (6.4, 4.4), wide=True)
     panel, drawn = axes[0], maps.drawn
-    share = maps.importances[drawn] / maps.importances.max()
+    share = maps.share[drawn]
     x = maps.parameters[drawn, 0]
     y = maps.parameters[drawn, 1] if len(maps.space) > 1 else maps.importances[drawn]
     colors = np.array([maps.color_of(j) for j in drawn], dtype=object)
@@ -124,7 +126,7 @@ def draw_points(maps: DictionaryDisplay, ax: Any) -> np.ndarray:
         _set_axis(panel, "y", maps.space[1])
     else:
         panel.vlines(x, 0, y, colors=colors.tolist(), linewidth=1)
-        panel.set(ylabel="importance", ylim=(0, 1.1 * y.max()))
+        panel.set(ylabel="importance", ylim=(0, 1.1 * y.max() or 1.0))
     if maps.is_plane():
         around = np.linspace(0, 2 * np.pi, 100)
         radii = maps.parameters[drawn, 2:] * maps.dictionary.scale_
@@ -139,12 +141,14 @@ def draw_names(maps: DictionaryDisplay, ax: Any) -> np.ndarray:
     """A bar per map and class, to the left of zero for negative weights."""
     n_targets, size = len(maps.weights), maps.drawn.size
     labels = [shorten(maps.names[j], _LONGEST_NAME) for j in maps.drawn]
-    width, height = 4.8 + 0.075 * max(map(len, labels)), max(size * max(0.28, 0.13 * n_targets) + 1.2, 2.0)
-    axes = arrange_panels(ax, 1, (width, height), wide=True)
+    width, height = 4.8 + 0.075 * max(map(len, labels)), size * max(0.28, 0.13 * n_targets) + 1.2
+    axes = arrange_panels(ax, 1, (width, min(max(height, 2.0), _TALLEST)), wide=True)
     place, thick = np.arange(size), 0.8 / n_targets
     for k, row in enumerate(maps.weights[:, maps.drawn]):
         colors = [maps.color_of(j) for j in maps.drawn] if n_targets == 1 else f"C{k % 10}"
         axes[0].barh(place + (k - 0.5 * (n_targets - 1)) * thick, row, thick, color=colors)
+    if n_targets > 1:
+        axes[0].hlines(place[1:] - 0.5, 0, 1, colors="0.9", linewidth=1, transform=axes[0].get_yaxis_transform())
     axes[0].set_yticks(place, labels, fontsize="small")
     axes[0].tick_params(left=False)
     axes[0].set_ylim(size - 0.4, -0.6)
