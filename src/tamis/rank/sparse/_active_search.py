@@ -121,6 +121,7 @@ class ActiveSearch:
         self.problems = [ActiveProblem(HingeMachine(Y[:, targets], width), targets, size) for targets in ranges]
         self.n_evaluations = 0
         self.history: list[Round] = []
+        self.has_ended = False
 
     def smallest_C(self) -> float:
         """Where the first of one round's candidates would enter: Cmin."""
@@ -131,7 +132,7 @@ class ActiveSearch:
 
     def rounds(self, C: float, max_rounds: int, patience: int) -> Iterator[Round]:
         """Go on until nothing violates its condition for ``patience`` rounds; one is enough for a sweep of all."""
-        penalty, quiet = self.n_samples / C, 0
+        penalty, quiet, self.has_ended = self.n_samples / C, 0, False
         self._solve(penalty)
         for _ in range(max_rounds):
             added, violation = self._add(penalty)
@@ -139,8 +140,9 @@ class ActiveSearch:
                 self._solve(penalty)
             quiet = 0 if added else quiet + 1
             self.history.append(Round(self.objective(C), len(self.active()), violation, self.n_evaluations))
+            self.has_ended = quiet >= (1 if self.candidates.is_exhaustive else patience)
             yield self.history[-1]
-            if quiet >= (1 if self.candidates.is_exhaustive else patience):
+            if self.has_ended:
                 return
 
     def objective(self, C: float) -> float:
@@ -179,7 +181,7 @@ class ActiveSearch:
         gap = max(0.0, sum(self._gap(problem, C, top) for problem, top in zip(self.problems, largest, strict=True)))
         residual = max(problem.machine.residual for problem in self.problems)
         return {
-            "converged": bool(residual <= self.tol and max(largest) <= 1.0 + self.tol),
+            "converged": bool(residual <= self.tol and self.has_ended),
             "kkt_residual": residual,
             "violation_outside": max(largest),
             "n_checked": len(parameters),

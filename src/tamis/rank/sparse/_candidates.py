@@ -219,10 +219,12 @@ def compute_features(dictionary: Dictionary, prepared: Any, parameters: np.ndarr
     given = () if learned is None else (learned,)
     features = dictionary.compute(prepared, parameters, *given)
     wanted = (prepared.shape[0], len(parameters) * dictionary.n_columns)
-    if tuple(np.shape(features) if isinstance(features, list) else features.shape) != wanted:
+    shape = getattr(features, "shape", None)
+    if shape is None or tuple(shape) != wanted:
+        what = f"a {type(features).__name__}" if shape is None else f"an array of shape {tuple(shape)}"
         raise ValueError(
-            f"{type(dictionary).__name__}.compute returned an array of shape {tuple(np.shape(features))}, and {wanted} "
-            f"is expected: a row per signal, n_columns={dictionary.n_columns} for each of {len(parameters)} parameters"
+            f"{type(dictionary).__name__}.compute returned {what}, and an array of shape {wanted} is expected: a row "
+            f"per signal, n_columns={dictionary.n_columns} for each of {len(parameters)} parameters"
         )
     return features
 
@@ -240,7 +242,11 @@ def compute_columns(dictionary: Any, prepared: Any, kept: Sequence[Block]) -> np
         features = compute_features(dictionary, prepared, parameters, learned)
     mean = np.concatenate([block.mean for block in kept])
     scale = np.concatenate([block.scale for block in kept])
-    return (np.asarray(_to_cpu(features), dtype=float) - mean) / scale
+    columns = (np.asarray(_to_cpu(features), dtype=float) - mean) / scale
+    guilty = np.flatnonzero(~np.isfinite(columns).all(axis=1))
+    if guilty.size:
+        raise ValueError(f"{type(dictionary).__name__}.compute returned NaN or infinity for signal {guilty[0]}")
+    return columns
 
 
 def _to_cpu(values: Any) -> Any:

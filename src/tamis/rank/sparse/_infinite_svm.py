@@ -82,10 +82,10 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
     intercept_ : ndarray of shape (n_targets,)
     dictionary_ : fitted dictionary
     certificate_ : dict
-        ``kkt_residual`` on the active set; ``violation_outside``, the largest norm of r among ``n_checked`` candidates
-        drawn afresh at the end, and where climbs from the best of them lead; ``gap``, by how much the objective may be
-        above its minimum, as far as these tell; ``violating_share``: with 95 % confidence, no larger share of all draws
-        has a larger norm than that; ``exhaustive`` if all candidates were looked at, ...
+        ``converged`` if the search ended by itself; ``kkt_residual`` on the active set; ``violation_outside``, the
+        largest norm of r among ``n_checked`` candidates drawn afresh at the end, and where climbs from the best of them
+        lead; ``gap``, by how much the objective may be above its minimum, as far as these tell; ``violating_share``:
+        with 95 % confidence, no larger share of all draws has a larger norm; ``exhaustive`` if all were looked at, ...
     history_ : list of Round
         Objective, active maps, largest violation and candidates so far, round by round.
     C_, C_min_ : float
@@ -255,9 +255,10 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
         self.certificate_ = search.check(self.C_, self.patience)
         if not self.certificate_["converged"]:
             warnings.warn(
-                f"InfiniteSVM ended after {self.n_iter_} rounds with candidates that violate their condition by "
-                f"{self.certificate_['violation_outside'] - 1:.2g} (objective {self.certificate_['objective']:.4g}, "
-                f"gap about {self.certificate_['gap']:.2g}); raise max_rounds, n_candidates or tol, or lower C",
+                f"InfiniteSVM ended after {self.n_iter_} rounds with candidates that still violate their condition "
+                f"(norm of r {self.certificate_['violation_outside']:.3g}, to be at most 1; objective "
+                f"{self.certificate_['objective']:.4g}, gap about {self.certificate_['gap']:.2g}); raise max_rounds or "
+                "tol, or lower C",
                 ConvergenceWarning,
                 stacklevel=3,
             )
