@@ -25,7 +25,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._cd_fast import enet_coordinate_descent_gram
 
 _LINE_STEPS = 40
-_ENOUGH = 1e-9  # of the fall that the slope promises
 _LEAST_DAMPING, _MOST_DAMPING = 1e-2, 1e2
 _ROUNDING = 1e-14
 _FEWEST_ENTERING = 10
@@ -70,7 +69,7 @@ class GroupLasso:
 
     def __init__(self, G: np.ndarray, C: np.ndarray, penalty: float, width: int) -> None:
         self.G, self.C, self.penalty, self.width = G, C, penalty, width
-        self.damping = 0.0
+        self.damping, self.enough = 0.0, 1e-3  # enough: of the fall that the slope promises
         diagonal = np.einsum("kii->ik", G)
         # the trace of a group's block is at least its largest eigenvalue
         self.curvature = diagonal.reshape(-1, width, C.shape[1]).sum(axis=1).max(axis=1)
@@ -82,16 +81,18 @@ class GroupLasso:
             return self._minimize_lasso(U, tol, max_iter)
         U, batch = U.copy(), _FEWEST_ENTERING
         R = self._pull(U)
-        for _ in range(max_iter):
+        for number in range(max_iter):
             excess = violation(R, U, self.width, self.penalty)
             if excess.max(initial=0.0) <= tol:
                 break
             waiting = np.flatnonzero((group_norms(U, self.width) == 0) & (excess > tol))
             if waiting.size > batch:
                 waiting = waiting[np.argpartition(-excess[waiting], batch)[:batch]]
-            self._visit(U, R, waiting)
+            self._visit(U, R, np.union1d(waiting, np.flatnonzero(group_norms(U, self.width))))
             self._drop(U, R)
             batch *= 2
+            is_bold = number % 4 == 3  # as far as it goes: along groups that are all but copies, damping only crawls
+            self.enough, self.damping = (1e-9, 0.0) if is_bold else (1e-3, self.damping)
             if not self._newton(U, R) and not waiting.size and not self._sweep(U, R):
                 break  # rounding is all that is left
         return U
@@ -182,7 +183,7 @@ class GroupLasso:
         step[rows] = self._solve(rows, unit[rows], np.repeat(norms, self.width)[rows], gradient)
         before = self._value(U, R)
         # a single weight may have to stop at zero at once, and the next step is another one for it
-        promised = 0.0 if self.width * U.shape[1] == 1 else _ENOUGH * float(np.vdot(step[rows], gradient))
+        promised = 0.0 if self.width * U.shape[1] == 1 else self.enough * float(np.vdot(step[rows], gradient))
         best, arrived = np.inf, None
         for moved in (self._straight(U, step, gradient, rows), self._turn(U, U + step)):
             there = self._pull(moved)
