@@ -13,6 +13,7 @@ BENCHES = {
     "embedded": "bench.papers.embedded",
     "hidden-units": "bench.papers.hidden_units",
     "infinite": "bench.papers.infinite",
+    "infinite-gpu": "bench.speed.infinite_gpu",
     "infinite-speed": "bench.speed.infinite",
     "ofw": "bench.papers.ofw",
     "ofw-speed": "bench.speed.ofw",
