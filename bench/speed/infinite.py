@@ -18,7 +18,7 @@ from tamis.kernels.hinge_machine import HingeMachine
 
 N_COLUMNS, REPEATS = 200, 3
 CLOSE = 1e-8  # relative distance of the objectives at which FISTA counts as arrived
-PATIENCE = 20.0  # seconds that it may take
+PATIENCE = 10.0  # seconds that it may take
 
 
 def gabor_columns(n_samples: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -104,16 +104,15 @@ def compare_solvers(
                         f"{active}",
                         f"{machine.residual:.0e}",
                         f"{1e3 * seconds:.1f} ms",
-                        "> 20 s" if np.isinf(theirs) else f"{1e3 * theirs:.0f} ms",
+                        f"> {PATIENCE:.0f} s" if np.isinf(theirs) else f"{1e3 * theirs:.0f} ms",
                         f"{'> ' if np.isinf(theirs) else ''}{min(theirs, PATIENCE) / seconds:.0f} x",
                         f"{gap:+.0e}",
                     ]
                 )
                 found.append({"n": n_samples, "width": width, "factor": factor, "ours": seconds, "fista": theirs})
-                if name == "latent":
-                    limit = 0.016 if n_samples == 400 else 0.05
-                    what = f"n = {n_samples}, k = 200, {rows[-1][1]}, {rows[-1][2]}"
-                    targets.add(what, f"{1e3 * seconds:.1f} ms", f"< {1e3 * limit:.0f} ms", seconds < limit)
+                if n_samples == 10_000:
+                    what = f"n = 10 000, k = 200, {name}, {rows[-1][1]}, {rows[-1][2]}"
+                    targets.add(what, f"{1e3 * seconds:.1f} ms", "< 50 ms", seconds < 0.05)
                 arrived = f"FISTA ends no lower, {name}, n = {n_samples}, {rows[-1][1]}, {rows[-1][2]}"
                 targets.add(arrived, f"{gap:+.0e}", f">= -{CLOSE:.0e}", gap >= -CLOSE)
     head = ("n", "norm", "C", "active", "KKT", "ours", "FISTA", "ratio", "objective above ours")
@@ -165,7 +164,7 @@ def whole_runs(targets: Targets) -> dict[str, float]:
 
 def run(*, quick: bool = False) -> dict[str, Any]:
     targets = Targets()
-    factors = (10, 100) if quick else (3, 10, 30, 100, 300)
+    factors = (10, 100) if quick else (3, 30, 300)
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         figures = {

@@ -122,14 +122,15 @@ class GroupLasso:
 
     def _minimize_lasso(self, U: np.ndarray, tol: float, max_iter: int) -> np.ndarray:
         """Coordinate descent and Newton's method in turn."""
-        for _ in range(max_iter):
+        for number in range(max_iter):
             U = descend_by_coordinates(self.G[0], self.C[:, 0], self.penalty, U[:, 0])[:, None]
             R = self._pull(U)
             if violation(R, U, 1, self.penalty).max(initial=0.0) <= tol:
                 break
-            self._newton(U, R)
-            if violation(R, U, 1, self.penalty).max(initial=0.0) <= tol:
-                break
+            # one step is mostly enough; else many, for each stops at the first weight that gets to zero
+            for _ in range(1 if number < 5 else 10):
+                if not self._newton(U, R) or violation(R, U, 1, self.penalty).max(initial=0.0) <= tol:
+                    break
         return U
 
     def _pull(self, U: np.ndarray) -> np.ndarray:
