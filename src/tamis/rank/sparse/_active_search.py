@@ -244,7 +244,8 @@ class ActiveSearch:
         best = violating[np.argsort(-values[violating], kind="stable")].tolist()
         best = [i for i in best if parameters[i].tobytes() not in inside][:most]
         climbed = [self._climb(problem, parameters[i], float(values[i]), penalty) for i in best]
-        wanted = sorted((end for end in climbed if end[1] > 1.0 + self.tol), key=lambda end: -end[1])
+        wanted = [end for end in climbed if end[1] > 1.0 + self.tol and end[0].tobytes() not in inside]
+        wanted.sort(key=lambda end: -end[1])
         return wanted[:1] if self.n_add == 1 else wanted
 
     def _take(self, parameters: list[np.ndarray], size: int) -> tuple[list[Block], np.ndarray]:
