@@ -185,3 +185,20 @@ def test_without_mne_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "mne", None)
     with pytest.raises(ImportError, match=r"pip install 'tamis\[signal\]'"):
         read_motor_imagery("subject.gdf")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"labels": [1, 2, 1, 2], "events": {"0": "769", "1": "770"}}, "label '1' may mean"),
+        ({"labels": [0, 1, 0, 1]}, "labels holds '0'"),
+        ({"labels": ["left", "rigth", "left", "left"]}, "labels holds 'rigth'"),
+        ({"events": {"left": "783", "foot": "771"}}, "no annotation 771, which events gives for 'foot'"),
+        ({"events": {"a": "783", "b": "783"}}, "an annotation of its own"),
+        ({"events": {}}, "an annotation of its own"),
+    ],
+)
+def test_labels_and_events_that_do_not_fit_are_refused(given, message):
+    raw = recording([(cue, 0, "783") for cue in (5.0, 12.0, 20.0, 28.0)])
+    with pytest.raises(ValueError, match=message):
+        read_motor_imagery(raw, **given)

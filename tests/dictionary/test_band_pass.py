@@ -220,3 +220,10 @@ def test_bad_signals_are_named():
     signals[4, 1, 7] = np.nan
     with pytest.raises(ValueError, match="signal 4 holds NaN"):
         bands.prepare(signals)
+
+
+def test_names_of_other_channels_are_refused():
+    signals = np.random.RandomState(0).standard_normal((4, 3, 200))
+    dictionary = BandPass(100.0).fit(signals)
+    with pytest.raises(ValueError, match="names 2 channels, and there are 3"):
+        dictionary.names(np.array([[9.0, 12.0]]), ["C3", "Cz"])

@@ -12,7 +12,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from tamis import ForwardLeastSquares, GramSchmidt
-from tamis.dictionary import RBF, Dictionary, Parameter, Pool, Wavelets, _pool
+from tamis.dictionary import RBF, BandPass, Dictionary, Parameter, Pool, Wavelets, _pool
 from tamis.stop import CrossValidation, FisherTest, LeaveOneOut, MonteCarloProbe, Probe
 from tests.oracles.gram_schmidt import centered, deflation
 
@@ -358,3 +358,16 @@ def test_a_library_of_bumps_and_a_linear_model_learn_what_a_linear_model_cannot(
     X, y = data(n=300, d=2)
     model = make_pipeline(GramSchmidt(dictionary=Pool(RBF(), 300, random_state=0)), LinearRegression())
     assert cross_val_score(model, X, y, cv=3).mean() > cross_val_score(LinearRegression(), X, y, cv=3).mean() + 0.2
+
+
+def test_parameters_outside_of_the_space_are_refused():
+    with pytest.raises(ValueError, match=r"low=20 in row 0, outside of the space of BandPass"):
+        Pool(BandPass(100.0), parameters=[[20.0, 10.0], [9.0, 12.0]]).fit(np.zeros((3, 2, 200)) + np.arange(200))
+    X, _ = data()
+    with pytest.raises(ValueError, match="width=-1 in row 0"):
+        Pool(RBF(), parameters=[[0.0, 0.0, 0.0, -1.0]]).fit(X)
+
+
+def test_a_grid_of_too_many_parameters_is_its_middle():
+    X = np.random.RandomState(0).standard_normal((50, 70))
+    assert RBF().fit(X).grid(1000).shape == (1, 71)

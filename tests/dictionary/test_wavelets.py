@@ -171,3 +171,18 @@ def test_an_interaction_of_two_inputs_is_found():
     found = GramSchmidt(stop=1, dictionary=Pool(Wavelets(), 3000, random_state=0)).fit(X, y)
     [name] = found.get_feature_names_out()
     assert {part.split()[-3] for part in name.split(" * ")} == {"x0", "x2"}
+
+
+@pytest.mark.parametrize("wavelet", MOTHERS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_of_many_factors_stay_finite(wavelet, dtype):
+    X = np.random.RandomState(0).standard_normal((20, 300)).astype(dtype)
+    dictionary = Wavelets(wavelet=wavelet, max_inputs=None).fit(X)
+    parameters = dictionary.sample(10, np.random.RandomState(1))
+    assert np.isfinite(dictionary.compute(dictionary.prepare(X), parameters)).all()
+
+
+@pytest.mark.parametrize("max_inputs", [None, 2])
+def test_no_wavelet_has_no_name(max_inputs):
+    dictionary = Wavelets(max_inputs=max_inputs).fit(np.random.RandomState(0).standard_normal((20, 3)))
+    assert dictionary.names(np.empty((0, len(dictionary.space())))).size == 0

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.io import loadmat
 from sklearn.utils import Bunch
 
+_CLASSES = ("left", "right", "feet", "tongue")  # of dataset IIa
 _LEAD = 2.5  # seconds before a cue where a mark still concerns its trial
 
 
@@ -65,11 +66,17 @@ def read_motor_imagery(
     if not window[0] < window[1]:
         raise ValueError(f"window={tuple(window)} must be a beginning and a later end, in seconds")
     events = {"left": "769", "right": "770"} if events is None else dict(events)
+    if len(set(map(str, events.values()))) < max(len(events), 1):
+        raise ValueError(f"events={events} must give each class an annotation of its own")
     raw = _open_recording(recording)
     sfreq = float(raw.info["sfreq"])
     if labels is None:
         names = {str(mark): name for name, mark in events.items()}
         starts, _, marks = _locate_marks(raw, list(names))
+        if missing := [mark for mark in names if mark not in set(marks)]:
+            raise ValueError(
+                f"the recording has no annotation {missing[0]}, which events gives for {names[missing[0]]!r}"
+            )
         classes = np.array([names[mark] for mark in marks])
     else:
         starts, _, _ = _locate_marks(raw, [str(cue)])
@@ -138,10 +145,15 @@ def _name_labels(labels: Any, events: Mapping[str, str], n_cues: int) -> np.ndar
         raise ValueError(f"labels holds {values.size} classes and the recording {n_cues} cues")
     names: dict[str, str] = {}
     for name, mark in events.items():
-        names[str(name)] = names[str(mark)] = name
-        if str(mark).isdigit():
-            names[str(int(mark) - 768)] = name
+        number = [str(int(mark) - 768)] if str(mark).isdigit() else []
+        for text in [str(name), str(mark), *number]:
+            if names.setdefault(text, name) != name:
+                raise ValueError(f"label {text!r} may mean {names[text]!r} or {name!r}: give the classes other names")
     texts = [f"{value:g}" if isinstance(value, np.number) else str(value) for value in values]
+    # numbers from 1 on are other classes, and the competition's have names; anything else is a mistake
+    others = [text for text in texts if text not in names and text not in _CLASSES]
+    if unknown := [text for text in others if not text.isdigit() or int(text) < 1]:
+        raise ValueError(f"labels holds {unknown[0]!r}, which is none of {', '.join(names)}")
     return np.array([names.get(text, "") for text in texts])
 
 
@@ -162,7 +174,12 @@ def _pick_channels(raw: Any, channels: str | Sequence[str]) -> list[str]:
         if channels != "eeg":
             raise ValueError(f"channels={channels!r} must be 'eeg' or a list of names")
         kinds = zip(raw.ch_names, raw.get_channel_types(), strict=True)
-        picked = [name for name, kind in kinds if kind == "eeg" and not name.upper().startswith("EOG")]
+        left_out = set(raw.info["bads"])
+        picked = [
+            name
+            for name, kind in kinds
+            if kind == "eeg" and not name.upper().startswith("EOG") and name not in left_out
+        ]
         if not picked:
             raise ValueError("the recording has no EEG channel; give names of channels")
         return picked

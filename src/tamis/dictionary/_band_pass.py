@@ -242,8 +242,10 @@ class BandPass(Bands):
         bands = self._band_names(parameters)
         if self.n_columns == 1:
             return np.array(bands, dtype=object)
-        given = input_features is not None and len(input_features) == self.n_columns
-        channels = list(input_features) if given else [f"channel {c}" for c in range(self.n_columns)]
+        if input_features is not None and len(input_features) != self.n_columns:
+            raise ValueError(f"input_features names {len(input_features)} channels, and there are {self.n_columns}")
+        unnamed = [f"channel {c}" for c in range(self.n_columns)]
+        channels = unnamed if input_features is None else list(input_features)
         return np.array([f"{band} {channel}" for band in bands for channel in channels], dtype=object)
 
 

@@ -84,7 +84,7 @@ class Dictionary(BaseEstimator):
         ----------
         signals : array of shape (n_samples, ...)
         y : array of shape (n_samples,), default=None
-            Codes of the classes, 0, 1, ..., or the quantity of a regression.
+            Classes, or the quantity of a regression.
 
         Returns
         -------
@@ -113,9 +113,11 @@ class Dictionary(BaseEstimator):
     def grid(self, n: int) -> np.ndarray:
         """A regular grid of at most ``n`` parameters, as many values of each: what people do without this package."""
         size = len(self.space())
+        if 2**size > n:
+            return self.from_unit(np.full((1, size), 0.5))
         levels = max(1, int(np.floor(n ** (1.0 / size) + 1e-9)))
         ends = [p.scale != "circular" for p in self.space()]
-        axes = [np.linspace(0.0, 1.0, levels, endpoint=end) if levels > 1 else np.array([0.5]) for end in ends]
+        axes = [np.linspace(0.0, 1.0, levels, endpoint=end) for end in ends]
         return self.from_unit(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, size))
 
     def clip(self, parameters: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -60,7 +61,7 @@ class Pool(FiniteDictionary):
 
     Features that are drawn without a look at the target leave the risk of :class:`tamis.stop.Probe` what it says.
     Features LEARNED from labels (those of a CSP) have seen them: all of them then look better than a random feature
-    does. Use :class:`tamis.stop.CrossValidation` there, which learns them again in each fold.
+    does. Judge these on samples that were left out, and learn them again in each fold.
 
     References
     ----------
@@ -172,7 +173,29 @@ class Pool(FiniteDictionary):
         if not np.isfinite(parameters).all():
             row = int(np.flatnonzero(~np.isfinite(parameters).all(axis=1))[0])
             raise ValueError(f"parameters holds NaN or infinity in row {row}; give finite numbers")
+        self._check_space(inner, parameters)
         return parameters
+
+    def _check_space(self, inner: Dictionary, parameters: np.ndarray) -> None:
+        """Refuse parameters that no draw could give; where ranges follow the data, only those that mean nothing."""
+        space = inner.space()
+        nearest = np.where([p.scale == "circular" for p in space], parameters, inner.clip(parameters))
+        if self._space_follows_data():
+            nearest = np.where([p.scale == "log" for p in space] & (parameters <= 0), nearest, parameters)
+        apart = np.abs(nearest - parameters) > 1e-9 * np.array([p.high - p.low for p in space])
+        if guilty := np.argwhere(apart).tolist():
+            row, column = guilty[0]
+            raise ValueError(
+                f"parameters holds {space[column].name}={parameters[row, column]:g} in row {row}, outside of the space "
+                f"of {type(inner).__name__}: the nearest there is {nearest[row, column]:g}"
+            )
+
+    def _space_follows_data(self) -> bool:
+        try:
+            clone(self.dictionary).space()
+        except NotFittedError:
+            return True
+        return False
 
     def candidates(self, X: Array, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True) -> Columns:
         """All features of ``X`` as an operator: held if they fit in 512 MB, computed on demand if not."""
@@ -204,7 +227,14 @@ class Pool(FiniteDictionary):
         parameters = self.parameters_[which]
         learned = () if self.learned_ is None else (self.learned_[which],)
         features = self.dictionary_.compute(prepared, parameters, *learned)
-        return features if isinstance(features, np.ndarray) else np.asarray(features.cpu())
+        features = features if isinstance(features, np.ndarray) else np.asarray(features.cpu())
+        if not np.isfinite(features).all():
+            guilty = int(which[np.flatnonzero(~np.isfinite(features).all(axis=0))[0] // self.n_columns])
+            raise ValueError(
+                f"{type(self.dictionary_).__name__}.compute returned NaN or infinity for the parameters "
+                f"{self.parameters_[guilty][:6].tolist()}"
+            )
+        return features
 
     def _pick(self, prepared: Array, indices: np.ndarray) -> np.ndarray:
         """Some features, each parameter computed once."""

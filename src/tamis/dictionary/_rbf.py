@@ -69,7 +69,7 @@ class RBF(TableDictionary):
     True
     """
 
-    _parameter_constraints: ClassVar[dict] = {"width": [tuple, list], "standardize": ["boolean"]}
+    _parameter_constraints: ClassVar[dict] = {"width": ["array-like"], "standardize": ["boolean"]}
 
     def __init__(self, *, width: tuple[float, float] = (0.1, 2.0), standardize: bool = True) -> None:
         self.width = width

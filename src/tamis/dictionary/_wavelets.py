@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from tamis.dictionary._base import Array, Parameter
 from tamis.dictionary._table import TableDictionary, as_like, check_range, name_inputs
 
+_FAR = 1e4  # dilations away, where every wavelet is zero, and squares are finite in single precision
 MOTHERS = ("gaussian_derivative", "mexican_hat", "morlet")
 
 
@@ -84,7 +85,7 @@ class Wavelets(TableDictionary):
 
     _parameter_constraints: ClassVar[dict] = {
         "wavelet": [StrOptions(set(MOTHERS))],
-        "dilation": [tuple, list],
+        "dilation": ["array-like"],
         "max_inputs": [Interval(Integral, 1, None, closed="left"), None],
     }
 
@@ -153,7 +154,9 @@ class Wavelets(TableDictionary):
     def _decode(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Per feature and factor: the input's place among ``inputs_``, whether it counts, translation and dilation."""
         n_factors, n_inputs = self._n_factors(), self.inputs_.size
-        parts = np.asarray(parameters, dtype=float).reshape(len(parameters), n_factors, -1)
+        parts = np.asarray(parameters, dtype=float).reshape(
+            len(parameters), n_factors, 2 if self.max_inputs is None else 3
+        )
         place = np.broadcast_to(np.arange(n_factors), parts.shape[:2])
         counts = np.ones(place.shape, dtype=bool)
         if self.max_inputs is not None:
@@ -172,14 +175,14 @@ class Wavelets(TableDictionary):
         # in the units of what is prepared; a factor that does not count has z = 0
         offset = (translation - self.mean_[column]) / self.deviation_[column]
         rate = counts * self.deviation_[column] / dilation
-        amplitude, exponent = 1.0, 0.0
+        product = 1.0
         for i in range(place.shape[1]):
             inputs = xp.take(signals, _places(place[:, i], signals), axis=1)
             z = (inputs - as_like(offset[:, i], signals)) * as_like(rate[:, i], signals)
+            z = xp.clip(z, -_FAR, _FAR)
             factor = as_like(counts[:, i].astype(float), signals)
-            amplitude = amplitude * (factor * modulate(self.wavelet, z) + (1 - factor))
-            exponent = exponent - 0.5 * z**2
-        return amplitude * xp.exp(exponent)
+            product = product * (factor * modulate(self.wavelet, z) * xp.exp(-0.5 * z**2) + (1 - factor))
+        return product
 
     def names(self, parameters: np.ndarray, input_features: Any = None) -> np.ndarray:
         """Names such as ``mexican_hat age m=43.2 d=5.1 * weight m=70 d=2``."""

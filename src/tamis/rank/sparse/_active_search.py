@@ -82,6 +82,21 @@ class ActiveProblem:
         return np.sqrt(np.einsum("mqk,mqk->mq", pulls, pulls)).max(axis=1) / penalty
 
 
+@dataclass(frozen=True)
+class Start:
+    """A candidate for a problem, with the norm of r there."""
+
+    problem: ActiveProblem
+    parameter: np.ndarray
+    value: float
+
+    def better(self, around: np.ndarray, pulls: np.ndarray, penalty: float) -> Start:
+        """The most violating of those around it, if one violates more."""
+        values = self.problem.violations(pulls, penalty)
+        best = int(values.argmax())
+        return Start(self.problem, around[best], float(values[best])) if values[best] > self.value else self
+
+
 class ActiveSearch:
     """Active sets of one or several problems that look at the same candidates.
 
@@ -176,7 +191,14 @@ class ActiveSearch:
         drawn = [self.candidates.propose(self.rng) for _ in range(1 if exhaustive else n_draws)]
         parameters, penalty = np.concatenate(drawn), self.n_samples / C
         pulls = self._look(parameters)
-        largest = [self._climb_highest(p, parameters, p.violations(pulls, penalty), penalty) for p in self.problems]
+        starts = [
+            Start(problem, parameters[i], float(values[i]))
+            for problem in self.problems
+            for values in [problem.violations(pulls, penalty)]
+            for i in np.argsort(-values, kind="stable")[:_CLIMBS]
+        ]
+        ends = self._climb(starts, penalty)
+        largest = [max((end.value for end in ends if end.problem is p), default=0.0) for p in self.problems]
         objective = self.objective(C)
         gap = max(0.0, sum(self._gap(problem, C, top) for problem, top in zip(self.problems, largest, strict=True)))
         residual = max(problem.machine.residual for problem in self.problems)
@@ -193,14 +215,6 @@ class ActiveSearch:
             "n_rounds": len(self.history),
             "n_evaluations": self.n_evaluations,
         }
-
-    def _climb_highest(
-        self, problem: ActiveProblem, parameters: np.ndarray, values: np.ndarray, penalty: float
-    ) -> float:
-        """Largest violation among candidates, and where climbs from the best of them end."""
-        best = np.argsort(-values, kind="stable")[:_CLIMBS]
-        ends = (self._climb(problem, parameters[i], float(values[i]), penalty)[1] for i in best)
-        return max(ends, default=0.0)
 
     def _gap(self, problem: ActiveProblem, C: float, largest: float) -> float:
         """Duality gap of a problem: its hinges, shrunk until no candidate seen violates a condition, are feasible."""
@@ -220,33 +234,37 @@ class ActiveSearch:
 
     def _add(self, penalty: float) -> tuple[bool, float]:
         """Look at the candidates of one round, let the most violating enter; whether any did, and the violation."""
-        parameters = self.candidates.propose(self.rng)
+        parameters, added = self.candidates.propose(self.rng), False
         pulls = self._look(parameters)
         found = [problem.violations(pulls, penalty) for problem in self.problems]
-        chosen = [self._choose(p, parameters, values, penalty) for p, values in zip(self.problems, found, strict=True)]
-        for problem, wanted in zip(self.problems, chosen, strict=True):
+        starts = [
+            Start(problem, parameters[i], float(values[i]))
+            for problem, values in zip(self.problems, found, strict=True)
+            for i in self._choose(problem, parameters, values)
+        ]
+        ends = self._climb(starts, penalty)
+        for problem in self.problems:
+            inside = {block.key for block in problem.kept}
+            wanted = [end for end in ends if end.problem is problem and end.value > 1.0 + self.tol]
+            wanted = [end for end in wanted if end.parameter.tobytes() not in inside]
+            wanted.sort(key=lambda end: -end.value)
             if wanted:
-                kept, columns = self._take([parameter for parameter, _ in wanted], problem.n_columns)
+                kept, columns = self._take([end.parameter for end in wanted], problem.n_columns)
                 problem.machine.add(columns)
                 problem.kept.extend(kept)
-        largest = [value for wanted in chosen for _, value in wanted] + [values.max(initial=0.0) for values in found]
-        return any(chosen), float(max(largest))
+                added = True
+        largest = [end.value for end in ends] + [values.max(initial=0.0) for values in found]
+        return added, float(max(largest))
 
-    def _choose(
-        self, problem: ActiveProblem, parameters: np.ndarray, values: np.ndarray, penalty: float
-    ) -> list[tuple[np.ndarray, float]]:
-        """The most violating candidates, refined, with their violations."""
-        inside = {block.key for block in problem.kept}
+    def _choose(self, problem: ActiveProblem, parameters: np.ndarray, values: np.ndarray) -> list[int]:
+        """The most violating candidates; if there are none and they can climb, the nearest to be."""
         most = self.n_add * _MORE if self.n_add > 1 else 1
         violating = np.flatnonzero(values > 1.0 + self.tol)
-        if self.refine and not violating.size:  # a climb may yet lead to one that does
+        if self.refine and not violating.size:
             violating, most = np.arange(values.size), _CLIMBS
         best = violating[np.argsort(-values[violating], kind="stable")].tolist()
-        best = [i for i in best if parameters[i].tobytes() not in inside][:most]
-        climbed = [self._climb(problem, parameters[i], float(values[i]), penalty) for i in best]
-        wanted = [end for end in climbed if end[1] > 1.0 + self.tol and end[0].tobytes() not in inside]
-        wanted.sort(key=lambda end: -end[1])
-        return wanted[:1] if self.n_add == 1 else wanted
+        inside = {block.key for block in problem.kept}
+        return [i for i in best if parameters[i].tobytes() not in inside][:most]
 
     def _take(self, parameters: list[np.ndarray], size: int) -> tuple[list[Block], np.ndarray]:
         """Maps and their columns; of several, those that are not too much alike."""
@@ -256,18 +274,16 @@ class ActiveSearch:
         spread = _spread_out(columns.reshape(len(kept), size, -1), self.n_add)
         return [kept[i] for i in spread], columns[(spread[:, None] * size + np.arange(size)).ravel()]
 
-    def _climb(
-        self, problem: ActiveProblem, parameter: np.ndarray, value: float, penalty: float
-    ) -> tuple[np.ndarray, float]:
-        """Go from a candidate to one nearby that violates more, if there is; with its violation."""
-        for step in _STEPS if self.refine else ():
-            around = self.candidates.near(parameter, step, _NEAR, self.rng)
-            if around is None:
-                break
-            values = problem.violations(self._look(around), penalty)
-            if values.max() > value:
-                parameter, value = around[values.argmax()], float(values.max())
-        return parameter, value
+    def _climb(self, starts: list[Start], penalty: float) -> list[Start]:
+        """Go from candidates to others nearby that violate more, if there are; all climbs at once."""
+        if not self.refine or not starts or self.candidates.is_exhaustive:
+            return starts
+        for step in _STEPS:
+            around = [self.candidates.near(start.parameter, step, _NEAR, self.rng) for start in starts]
+            pulls = np.split(self._look(np.concatenate(around)), len(starts))
+            found = zip(starts, around, pulls, strict=True)
+            starts = [start.better(near, pull, penalty) for start, near, pull in found]
+        return starts
 
 
 def _spread_out(columns: np.ndarray, n: int) -> np.ndarray:

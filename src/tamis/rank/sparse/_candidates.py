@@ -60,8 +60,8 @@ class Candidates(Protocol):
     def take(self, parameters: np.ndarray) -> tuple[list[Block], np.ndarray]:
         """Blocks, and their scaled columns in rows: shape (n_parameters * n_columns, n_samples)."""
 
-    def near(self, parameter: np.ndarray, step: float, n: int, rng: np.random.RandomState) -> np.ndarray | None:
-        """Parameters around one; None where nothing lies between candidates."""
+    def near(self, parameter: np.ndarray, step: float, n: int, rng: np.random.RandomState) -> np.ndarray:
+        """Parameters around one; never asked of a sweep."""
 
 
 class Drawn:
@@ -72,7 +72,8 @@ class Drawn:
     dictionary : fitted Dictionary
     signals : array
         What the dictionary's ``prepare`` made of the training signals.
-    codes : ndarray of int of shape (n_samples,)
+    labels : ndarray of shape (n_samples,)
+        Classes, from which maps may learn.
     n_candidates : int
         Per round.
     standardize : bool
@@ -86,13 +87,13 @@ class Drawn:
         self,
         dictionary: Dictionary,
         signals: Any,
-        codes: np.ndarray,
+        labels: np.ndarray,
         *,
         n_candidates: int,
         standardize: bool,
         n_jobs: int | None,
     ) -> None:
-        self.dictionary, self.signals, self.codes = dictionary, signals, codes
+        self.dictionary, self.signals, self.labels = dictionary, signals, labels
         self.n_candidates, self.standardize, self.n_jobs = n_candidates, standardize, n_jobs
         self.n_columns = dictionary.n_columns
 
@@ -133,7 +134,7 @@ class Drawn:
     def _compute(self, parameters: np.ndarray) -> tuple[Any, Any]:
         learned = None
         if self.dictionary.is_learned:
-            learned = self.dictionary.learn(self.signals, self.codes, parameters)
+            learned = self.dictionary.learn(self.signals, self.labels, parameters)
         return learned, compute_features(self.dictionary, self.signals, parameters, learned)
 
     def _pull(self, parameters: np.ndarray, slack: np.ndarray) -> np.ndarray:
@@ -195,10 +196,6 @@ class Swept:
         by_block = (len(parameters), self.n_columns)
         mean, scale = self.columns.means(indices).reshape(by_block), self.scale[indices].reshape(by_block)
         return [Block(parameters[i], None, mean[i], scale[i]) for i in range(len(parameters))], columns
-
-    def near(self, parameter: np.ndarray, step: float, n: int, rng: np.random.RandomState) -> None:
-        """Nothing lies between the features of a finite dictionary."""
-        return None
 
 
 def measure(features: Any, *, standardize: bool) -> tuple[Any, Any]:

@@ -51,14 +51,15 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
         Maps added in one round, at most; several are not too much alike.
     refine : bool, default=True
         Before a violating candidate is added, climb to parameters nearby that violate more.
-    max_rounds : int, default=200
+    max_rounds : int, default=500
     patience : int, default=3
         End after so many rounds in which no candidate violates its condition.
     standardize : bool, default=True
         Features of zero mean and unit variance over the training signals. False scales to unit norm, as the paper does;
         C must then grow with the root of the number of signals.
     share_features : bool, default=False
-        With more than two classes, one against all others each: one set of maps for all classes, or one for each.
+        With more than two classes, one against all others each: one set of maps for all classes, or one for each. For
+        many classes, sharing is faster, and often better.
     path : tuple of float, default=(2.0, 4.0, 8.0, 16.0, 32.0)
         Values of ``C / C_min_`` that "cv" tries.
     cv : int or cross-validation splitter, default=5
@@ -67,7 +68,7 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
         By how much candidates may violate the second condition above. On the active set, and for all features of a
         finite dictionary, both conditions are met to 1e-6, or to ``tol`` if that is less.
     n_jobs : int, default=None
-        Threads for the candidates, or folds at once for ``C="cv"``.
+        Threads for the candidates of a round, where they are many, or folds at once for ``C="cv"``.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -155,7 +156,7 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
         n_candidates: int = 100,
         n_add: int = 1,
         refine: bool = True,
-        max_rounds: int = 200,
+        max_rounds: int = 500,
         patience: int = 3,
         standardize: bool = True,
         share_features: bool = False,
@@ -218,7 +219,8 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
 
     def _open(self, signals: Any, codes: np.ndarray, rng: np.random.RandomState) -> ActiveSearch:
         """A search on these signals, with a dictionary that has seen no others."""
-        self.dictionary_ = (Columns() if self.dictionary is None else clone(self.dictionary)).fit(signals, codes)
+        labels = self.classes_[codes]
+        self.dictionary_ = (Columns() if self.dictionary is None else clone(self.dictionary)).fit(signals, labels)
         candidates: Any
         if isinstance(self.dictionary_, FiniteDictionary):
             candidates = Swept(self.dictionary_, signals, standardize=self.standardize)
@@ -226,7 +228,7 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
             candidates = Drawn(
                 self.dictionary_,
                 self.dictionary_.prepare(signals),
-                codes,
+                labels,
                 n_candidates=self.n_candidates,
                 standardize=self.standardize,
                 n_jobs=self.n_jobs,
@@ -255,8 +257,7 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
         self.certificate_ = search.check(self.C_, self.patience)
         if not self.certificate_["converged"]:
             warnings.warn(
-                f"InfiniteSVM ended after {self.n_iter_} rounds with candidates that still violate their condition "
-                f"(norm of r {self.certificate_['violation_outside']:.3g}, to be at most 1; objective "
+                f"InfiniteSVM ended after {self.n_iter_} rounds, and more features could be added (objective "
                 f"{self.certificate_['objective']:.4g}, gap about {self.certificate_['gap']:.2g}); raise max_rounds or "
                 "tol, or lower C",
                 ConvergenceWarning,

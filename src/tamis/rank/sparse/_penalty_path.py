@@ -29,7 +29,7 @@ def choose_C(
     folds = list(check_cv(svm.cv, codes, classifier=True).split(np.zeros(len(codes)), codes))
     seeds = rng.randint(2**31 - 1, size=len(folds))
     tasks = (
-        delayed(_score_path)(clone(svm).set_params(n_jobs=1), signals, codes, train, test, values, int(seed))
+        delayed(_score_path)(_copy_of(svm), signals, codes, train, test, values, int(seed))
         for (train, test), seed in zip(folds, seeds, strict=True)
     )
     found = np.array(Parallel(n_jobs=svm.n_jobs, prefer="threads")(tasks))
@@ -42,6 +42,13 @@ def choose_C(
         "std_accuracy": accuracy.std(axis=0),
         "mean_n_active": sizes.mean(axis=0),
     }
+
+
+def _copy_of(svm: Any) -> Any:
+    """One for a fold, which knows all classes."""
+    copy = clone(svm).set_params(n_jobs=1)
+    copy.classes_ = svm.classes_
+    return copy
 
 
 def _score_path(
