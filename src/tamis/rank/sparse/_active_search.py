@@ -60,6 +60,7 @@ class ActiveProblem:
     targets: slice
     n_columns: int
     kept: list[Block] = field(default_factory=list)
+    n_quiet: int = 0  # rounds in which nothing violated a condition
 
     def solve(self, penalty: float, tol: float) -> None:
         """Solve on the active set and drop what has no weight."""
@@ -146,16 +147,19 @@ class ActiveSearch:
         return self.n_samples / largest if largest > 1e-12 * self.n_samples else np.inf
 
     def rounds(self, C: float, max_rounds: int, patience: int) -> Iterator[Round]:
-        """Go on until nothing violates its condition for ``patience`` rounds; one is enough for a sweep of all."""
-        penalty, quiet, self.has_ended = self.n_samples / C, 0, False
-        self._solve(penalty)
+        """Go on until nothing violates its condition for ``patience`` rounds; one is enough for a sweep of all.
+
+        Problems do not depend on each other: each ends by itself.
+        """
+        penalty, self.has_ended = self.n_samples / C, False
+        enough = 1 if self.candidates.is_exhaustive else patience
+        for problem in self.problems:
+            problem.solve(penalty, min(self.tol, _EXACT))
+            problem.n_quiet = 0
         for _ in range(max_rounds):
-            added, violation = self._add(penalty)
-            if added:
-                self._solve(penalty)
-            quiet = 0 if added else quiet + 1
+            violation = self._add(penalty, [problem for problem in self.problems if problem.n_quiet < enough])
             self.history.append(Round(self.objective(C), len(self.active()), violation, self.n_evaluations))
-            self.has_ended = quiet >= (1 if self.candidates.is_exhaustive else patience)
+            self.has_ended = all(problem.n_quiet >= enough for problem in self.problems)
             yield self.history[-1]
             if self.has_ended:
                 return
@@ -223,38 +227,34 @@ class ActiveSearch:
         primal = C / self.n_samples * problem.machine.loss() + float(problem.machine.group_norms.sum())
         return primal - C / self.n_samples * float(shrink * hinge.sum() - 0.5 * shrink**2 * np.sum(hinge**2))
 
-    def _solve(self, penalty: float) -> None:
-        for problem in self.problems:
-            problem.solve(penalty, min(self.tol, _EXACT))
-
     def _look(self, parameters: np.ndarray) -> np.ndarray:
         self.n_evaluations += len(parameters)
         slack = np.concatenate([problem.machine.slack() for problem in self.problems], axis=1)
         return self.candidates.pulls(parameters, slack)
 
-    def _add(self, penalty: float) -> tuple[bool, float]:
-        """Look at the candidates of one round, let the most violating enter; whether any did, and the violation."""
-        parameters, added = self.candidates.propose(self.rng), False
+    def _add(self, penalty: float, problems: list[ActiveProblem]) -> float:
+        """Look at the candidates of one round, let the most violating enter, and solve; the largest violation."""
+        parameters = self.candidates.propose(self.rng)
         pulls = self._look(parameters)
-        found = [problem.violations(pulls, penalty) for problem in self.problems]
+        found = [problem.violations(pulls, penalty) for problem in problems]
         starts = [
             Start(problem, parameters[i], float(values[i]))
-            for problem, values in zip(self.problems, found, strict=True)
+            for problem, values in zip(problems, found, strict=True)
             for i in self._choose(problem, parameters, values)
         ]
         ends = self._climb(starts, penalty)
-        for problem in self.problems:
+        for problem in problems:
             inside = {block.key for block in problem.kept}
             wanted = [end for end in ends if end.problem is problem and end.value > 1.0 + self.tol]
             wanted = [end for end in wanted if end.parameter.tobytes() not in inside]
             wanted.sort(key=lambda end: -end.value)
+            problem.n_quiet = 0 if wanted else problem.n_quiet + 1
             if wanted:
                 kept, columns = self._take([end.parameter for end in wanted], problem.n_columns)
                 problem.machine.add(columns)
                 problem.kept.extend(kept)
-                added = True
-        largest = [end.value for end in ends] + [values.max(initial=0.0) for values in found]
-        return added, float(max(largest))
+                problem.solve(penalty, min(self.tol, _EXACT))
+        return max([end.value for end in ends] + [float(values.max(initial=0.0)) for values in found])
 
     def _choose(self, problem: ActiveProblem, parameters: np.ndarray, values: np.ndarray) -> list[int]:
         """The most violating candidates; if there are none and they can climb, the nearest to be."""
