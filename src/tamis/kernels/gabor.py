@@ -32,9 +32,9 @@ def place_locations(size: int, n_locations: int | None) -> np.ndarray:
 
 
 def evaluate_gabors(
-    parameters: np.ndarray, rows: np.ndarray, columns: np.ndarray, *, like: Array = None
-) -> tuple[Array, Array]:
-    """Cosine and sine Gabor functions of unit envelope on a grid of offsets, each (n_parameters, n_rows, n_columns).
+    parameters: np.ndarray, rows: np.ndarray, columns: np.ndarray, *, quadrature: bool = True, like: Array = None
+) -> tuple[Array, ...]:
+    """Cosine Gabor functions of unit envelope on a grid of offsets, and sines; each (n_parameters, n_rows, n_columns).
 
     Waves and the axes of the Gaussian are sums over the two axes, so that sines and cosines are taken per axis, in
     double precision, and only the exponential per pixel. ``like`` is an array whose namespace and device to use.
@@ -55,7 +55,8 @@ def evaluate_gabors(
     ru, rv, rcos, rsin = (table[:, :, None] for table in tables(rows, -np.sin(angle), np.cos(angle)))
     cu, cv, ccos, csin = (table[:, None, :] for table in tables(columns, np.cos(angle), np.sin(angle)))
     envelope = xp.exp(-((ru + cu) ** 2) - (rv + cv) ** 2)
-    return envelope * (rcos * ccos - rsin * csin), envelope * (rsin * ccos + rcos * csin)
+    cosine = envelope * (rcos * ccos - rsin * csin)
+    return (cosine, envelope * (rsin * ccos + rcos * csin)) if quadrature else (cosine,)
 
 
 def sum_responses(
@@ -92,7 +93,7 @@ def sum_responses(
     while start < order.size:
         chosen = order[start : _end_block(reach[order], start, shape)]
         offsets = [np.arange(-radius, radius + 1) for radius in np.minimum(reach[chosen[-1]], np.array(shape) - 1)]
-        filters = evaluate_gabors(parameters[chosen], *offsets, like=images)[: 2 if quadrature else 1]
+        filters = evaluate_gabors(parameters[chosen], *offsets, quadrature=quadrature, like=images)
         by_fft = method == "fft" or (method == "auto" and _fft_is_cheaper(images, filters[0], rows, columns))
         add = _add_by_fft if by_fft else _add_by_products
         sums[:, xp.asarray(chosen, device=device(images))] = add(images, filters, rows, columns)

@@ -30,6 +30,7 @@ _ROUNDING = 1e-14
 _FEWEST_ENTERING = 10
 _SWEEPS = 50  # of coordinate descent, between Newton steps
 _ONE_AT_A_TIME = Lock()
+_UNUSED = np.random.RandomState(0)  # coordinate descent asks for one, and takes coordinates in turn
 _RIDGES = 10.0 ** np.arange(-13.0, 1.0, 2.0)  # of the diagonal, so that copies of a column can be solved for
 
 
@@ -123,8 +124,14 @@ class GroupLasso:
     def _minimize_lasso(self, U: np.ndarray, tol: float, max_iter: int) -> np.ndarray:
         """Coordinate descent and Newton's method in turn."""
         for number in range(max_iter):
-            U = descend_by_coordinates(self.G[0], self.C[:, 0], self.penalty, U[:, 0])[:, None]
-            R = self._pull(U)
+            if number == 0 and U.any():  # where a similar problem ended, a few weights that enter may be all there is
+                U = U.copy()
+                R = self._pull(U)
+                waiting = np.flatnonzero((U[:, 0] == 0) & (np.abs(R[:, 0]) > self.penalty + tol))
+                self._visit(U, R, waiting[:_FEWEST_ENTERING])
+            else:
+                U = descend_by_coordinates(self.G[0], self.C[:, 0], self.penalty, U[:, 0])[:, None]
+                R = self._pull(U)
             if violation(R, U, 1, self.penalty).max(initial=0.0) <= tol:
                 break
             # one step is mostly enough; else many, for each stops at the first weight that gets to zero
@@ -274,9 +281,8 @@ def descend_by_coordinates(G: np.ndarray, c: np.ndarray, penalty: float, u: np.n
     # belong to the whole process
     with _ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        rng = np.random.RandomState(0)  # asked for, and not used: coordinates go in turn
         out = enet_coordinate_descent_gram(
-            u.copy(), penalty, 0.0, G, np.ascontiguousarray(c), np.ones(1), _SWEEPS, 1e-12, rng, False, False, False
+            u.copy(), penalty, 0.0, G, np.ascontiguousarray(c), np.ones(1), _SWEEPS, 1e-12, _UNUSED, False, False, False
         )
     return out[0]
 
