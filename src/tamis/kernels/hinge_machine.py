@@ -18,7 +18,8 @@ from tamis.kernels.group_lasso import GroupLasso, find_rise, group_directions, g
 
 _INNER = 20  # steps on the least-squares problem, which is another one once samples have come or gone
 _MOST_REMOVED = 20  # rows subtracted for each that is left, before rounding makes it better to start anew
-_CLOSE, _EASIER = 1e-6, 4.0
+_CLOSE = 1e-6  # a residual that may be as good as rounding allows
+_EASIER = 4.0  # ratio of penalties, where the wanted one is approached step by step
 _PATIENCE = 6  # iterations without a smaller residual, after which rounding is all that is left
 
 
@@ -150,8 +151,7 @@ class HingeMachine:
         along = (change[rows].T @ self._buffer[rows] if few else change.T @ self.columns).T
         shift = -np.einsum("ki,ik->k", self._sums, change) / counts
         length = self._search(change, along, shift, penalty)
-        moved = self.weights + length * change
-        self.weights = moved
+        self.weights = self.weights + length * change
         self._outputs += length * along
         self.intercept = self.intercept + length * shift
         self._center()
