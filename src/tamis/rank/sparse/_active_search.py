@@ -139,9 +139,9 @@ class ActiveSearch:
         self.history: list[Round] = []
         self.has_ended = False
 
-    def smallest_C(self) -> float:
+    def smallest_C(self, rng: np.random.RandomState) -> float:
         """Where the first of one round's candidates would enter: Cmin."""
-        pulls = self._look(self.candidates.propose(self.rng))
+        pulls = self._pull(self.candidates.propose(rng))
         largest = max(float(p.violations(pulls, 1.0).max(initial=0.0)) for p in self.problems)
         # what rounding alone pulls is nothing: a slack of size one, times a column of norm sqrt(n)
         return self.n_samples / largest if largest > 1e-12 * self.n_samples else np.inf
@@ -229,6 +229,9 @@ class ActiveSearch:
 
     def _look(self, parameters: np.ndarray) -> np.ndarray:
         self.n_evaluations += len(parameters)
+        return self._pull(parameters)
+
+    def _pull(self, parameters: np.ndarray) -> np.ndarray:
         slack = np.concatenate([problem.machine.slack() for problem in self.problems], axis=1)
         return self.candidates.pulls(parameters, slack)
 

@@ -202,13 +202,13 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
         signals = check_signals(self, X, y)
         self.classes_, codes = encode_classes(check_labels(y))
         rng = check_random_state(self.random_state)
-        smallest = self._open(signals, codes, np.random.RandomState(rng.randint(2**31 - 1))).smallest_C()
-        self.C_min_ = smallest
+        search = self._open(signals, codes, rng)
+        self.C_min_ = search.smallest_C(np.random.RandomState(rng.randint(2**31 - 1)))
+        self.__dict__.pop("cv_results_", None)  # of an earlier fit
         if self.C == "cv":
-            self.C_, self.cv_results_ = choose_C(self, signals, codes, smallest, rng)
+            self.C_, self.cv_results_ = choose_C(self, signals, codes, self.C_min_, rng)
         else:
             self.C_ = float(self.C)
-        search = self._open(signals, codes, rng)
         self._stages = []
         rounds = search.rounds(self.C_, self.max_rounds, self.patience)
         for _ in track(self, rounds, task_name="round", total=self.max_rounds):
