@@ -20,7 +20,7 @@ from tamis import AgnosG, AgnosS, AgnosW, FeatureMedoids, GreedyReconstruction, 
 from tamis.assess import Comparison, Criterion, compare
 from tamis.base import Ranker
 from tamis.datasets import load, names
-from tamis.kernels.neighbors import nearest_neighbors
+from tamis.kernels.neighbors.search import nearest_neighbors
 
 KS = [10, 20, 50, 100]
 STARTS = "NeighborFaithful, starts"

@@ -12,7 +12,7 @@ import numpy as np
 from bench.table import Targets, show
 from tamis.datasets import load
 from tamis.dimension import GMST, MLE, BoxCounting, CorrelationDimension, PackingDimension, PairwiseSparsity, TwoNN
-from tamis.kernels.two_nn import measure_two_nn
+from tamis.kernels.neighbors.two_nn import measure_two_nn
 
 # name: table 6.2 unnormalized, normalized; table 6.3 mean and variance unnormalized, normalized
 THESIS = {

@@ -20,8 +20,8 @@ from bench.table import Targets, show
 from tamis import InfiniteSVM
 from tamis.datasets import load, make_motor_imagery
 from tamis.dictionary import BandPassCSP
-from tamis.kernels.csp import average_by_class, find_filters, log_variances, shrink_covariances
-from tamis.kernels.spectra import unpack_symmetric
+from tamis.dictionary._csp import average_by_class, find_filters, log_variances, shrink_covariances
+from tamis.kernels.signals.spectra import unpack_symmetric
 
 PAPER_CSP = (88.89, 51.39, 96.53, 70.14, 54.86, 71.53, 81.25, 93.75, 93.74)
 FIXED = (8.0, 30.0)

@@ -25,7 +25,8 @@ from bench.process import timed
 from bench.table import Targets, show
 from tamis import OFW, FisherScore, OFWClassifier
 from tamis.datasets import load, make_ternary
-from tamis.kernels.feature_weighting import (
+from tamis.rank.stochastic import SubsetNeighbors, SubsetTree
+from tamis.rank.stochastic._feature_weighting import (
     count_errors,
     enumerate_draws,
     euclidean_direction,
@@ -34,7 +35,6 @@ from tamis.kernels.feature_weighting import (
     riemannian_direction,
     subtract_baseline,
 )
-from tamis.rank.stochastic import SubsetNeighbors, SubsetTree
 
 DIRECTIONS = {"natural": natural_direction, "riemannian": riemannian_direction, "euclidean": euclidean_direction}
 METHODS = ("natural", "riemannian", "euclidean", "diffusion")

@@ -14,9 +14,9 @@ from bench.table import Targets, show
 from tamis import OFW
 from tamis.datasets import load
 from tamis.dictionary import Edges
-from tamis.kernels.feature_weighting import draw_subsets
+from tamis.learn._voters import train_voters
 from tamis.rank.stochastic import SubsetSVM
-from tamis.rank.stochastic._voters import train_voters
+from tamis.rank.stochastic._feature_weighting import draw_subsets
 
 SETTINGS = {
     "train_size": 400,

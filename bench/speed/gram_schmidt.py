@@ -21,8 +21,8 @@ from bench.process import in_fresh_process, peak_megabytes, timed
 from bench.table import Targets, show
 from tamis import GramSchmidt
 from tamis.dictionary import Monomials
-from tamis.kernels.columns import as_columns
-from tamis.kernels.orthogonal_search import OrthogonalSearch
+from tamis.kernels.arrays.columns import as_columns
+from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 
 
 def make_problem(n: int, n_candidates: int, correlated: bool) -> tuple[np.ndarray, np.ndarray]:

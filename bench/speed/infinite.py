@@ -13,8 +13,8 @@ from bench.papers.infinite_textures import PAPER, Arm, cut_patches, draw_patches
 from bench.table import Targets, show
 from tamis.datasets import load
 from tamis.dictionary import Gabor
-from tamis.kernels.group_lasso import group_norms
-from tamis.kernels.hinge_machine import HingeMachine
+from tamis.kernels.solvers.group_lasso import group_norms
+from tamis.kernels.solvers.sparse_hinge import HingeMachine
 
 N_COLUMNS, REPEATS = 200, 3
 CLOSE = 1e-8  # relative distance of the objectives at which FISTA counts as arrived

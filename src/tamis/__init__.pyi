@@ -1,12 +1,16 @@
 # The public names, one line each; __init__.py loads them on first use.
-from tamis.rank.greedy._forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
-from tamis.rank.greedy._grafting import Grafting as Grafting
-from tamis.rank.greedy._gram_schmidt import GramSchmidt as GramSchmidt
-from tamis.rank.greedy._perceptron_elimination import PerceptronElimination as PerceptronElimination
-from tamis.rank.greedy._polynomial_selection import PolynomialSelection as PolynomialSelection
-from tamis.rank.greedy._rfe import RFE as RFE
-from tamis.rank.greedy._svm_bound_elimination import SVMBoundElimination as SVMBoundElimination
-from tamis.rank.greedy._tree_selector import TreeSelector as TreeSelector
+from tamis.learn._infinite_svm import InfiniteSVM as InfiniteSVM
+from tamis.learn._ofw_classifier import OFWClassifier as OFWClassifier
+from tamis.rank.backward._optimal_brain_damage import OptimalBrainDamage as OptimalBrainDamage
+from tamis.rank.backward._perceptron_elimination import PerceptronElimination as PerceptronElimination
+from tamis.rank.backward._rfe import RFE as RFE
+from tamis.rank.backward._svm_bound_elimination import SVMBoundElimination as SVMBoundElimination
+from tamis.rank.forward._forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
+from tamis.rank.forward._grafting import Grafting as Grafting
+from tamis.rank.forward._gram_schmidt import GramSchmidt as GramSchmidt
+from tamis.rank.forward._polynomial_selection import PolynomialSelection as PolynomialSelection
+from tamis.rank.model._sensitivity_ranking import SensitivityRanking as SensitivityRanking
+from tamis.rank.model._tree_selector import TreeSelector as TreeSelector
 from tamis.rank.neural._agnos_g import AgnosG as AgnosG
 from tamis.rank.neural._agnos_s import AgnosS as AgnosS
 from tamis.rank.neural._agnos_w import AgnosW as AgnosW
@@ -14,11 +18,8 @@ from tamis.rank.neural._deep_feature_selection import DeepFeatureSelection as De
 from tamis.rank.neural._drop_one_out import DropOneOut as DropOneOut
 from tamis.rank.neural._fqi import FQI as FQI
 from tamis.rank.neural._nnfs import NNFS as NNFS
-from tamis.rank.neural._optimal_brain_damage import OptimalBrainDamage as OptimalBrainDamage
-from tamis.rank.neural._sensitivity_ranking import SensitivityRanking as SensitivityRanking
 from tamis.rank.neural._signal_to_noise import SignalToNoise as SignalToNoise
 from tamis.rank.relief._relief_f import ReliefF as ReliefF
-from tamis.rank.sparse._infinite_svm import InfiniteSVM as InfiniteSVM
 from tamis.rank.spectral._cgssl import CGSSL as CGSSL
 from tamis.rank.spectral._laplacian_score import LaplacianScore as LaplacianScore
 from tamis.rank.spectral._mcfs import MCFS as MCFS
@@ -28,7 +29,6 @@ from tamis.rank.spectral._rufs import RUFS as RUFS
 from tamis.rank.spectral._sogfs import SOGFS as SOGFS
 from tamis.rank.spectral._spec import SPEC as SPEC
 from tamis.rank.stochastic._ofw import OFW as OFW
-from tamis.rank.stochastic._ofw_classifier import OFWClassifier as OFWClassifier
 from tamis.rank.subset._feature_medoids import FeatureMedoids as FeatureMedoids
 from tamis.rank.subset._greedy_reconstruction import GreedyReconstruction as GreedyReconstruction
 from tamis.rank.subset._neighbor_faithful import NeighborFaithful as NeighborFaithful

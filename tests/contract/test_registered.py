@@ -14,6 +14,7 @@ import tamis
 import tamis.assess
 import tamis.dictionary
 import tamis.dimension
+import tamis.learn
 import tamis.plots
 import tamis.rank
 import tamis.rank.stochastic
@@ -48,7 +49,7 @@ def snake(name: str) -> str:
 
 
 METHODS = public_classes(tamis.rank, Ranker)
-CLASSIFIERS = public_classes(tamis.rank, ClassifierMixin)
+CLASSIFIERS = public_classes(tamis.learn, ClassifierMixin)
 RULES = public_classes(tamis.stop, StoppingRule)
 LEARNERS = [getattr(tamis.rank.stochastic, name) for name in tamis.rank.stochastic.__all__ if name != "SubsetLearner"]
 
@@ -71,7 +72,8 @@ def test_a_method_is_checked_at_its_boundaries(method):
 
 @pytest.mark.parametrize("method", [*METHODS, *CLASSIFIERS], ids=lambda c: c.__name__)
 def test_a_method_has_a_test_file(method):
-    assert (ROOT / "tests" / "rank" / f"test_{snake(method.__name__)}.py").is_file()
+    folder = Path(*method.__module__.split(".")[1:-1])
+    assert (ROOT / "tests" / folder / f"test_{snake(method.__name__)}.py").is_file()
 
 
 @pytest.mark.parametrize("method", [*METHODS, *CLASSIFIERS], ids=lambda c: c.__name__)
@@ -120,7 +122,7 @@ def test_a_docstring_holds_objective_parameters_and_example(documented):
 
 
 def documented_modules() -> list:
-    packages = (tamis.rank, tamis.stop, tamis.dimension, tamis.dictionary, tamis.assess, tamis.plots)
+    packages = (tamis.rank, tamis.learn, tamis.stop, tamis.dimension, tamis.dictionary, tamis.assess, tamis.plots)
     named = [
         importlib.import_module(f"tamis.{name}")
         for name in ("datasets._generators", "datasets._motor_imagery", "testing")
@@ -143,5 +145,5 @@ def test_contributing_shows_the_code_as_it_is():
 
 
 def test_a_method_reads_in_one_sitting():
-    for module in modules_of(tamis.rank) + modules_of(tamis.stop):
+    for module in modules_of(tamis.rank) + modules_of(tamis.learn) + modules_of(tamis.stop):
         assert len(Path(module.__file__).read_text().splitlines()) <= 300, module.__name__

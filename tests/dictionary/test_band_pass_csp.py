@@ -9,8 +9,8 @@ from sklearn.svm import LinearSVC
 
 from tamis.datasets._motor_imagery import make_motor_imagery
 from tamis.dictionary import BandPassCSP, _band_pass_csp
-from tamis.kernels.csp import find_filters, find_patterns, log_variances, shrink_covariances
-from tamis.kernels.spectra import unpack_symmetric
+from tamis.dictionary._csp import find_filters, find_patterns, log_variances, shrink_covariances
+from tamis.kernels.signals.spectra import unpack_symmetric
 from tests.oracles import csp as oracle
 
 SFREQ = 250.0

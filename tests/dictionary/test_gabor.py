@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tamis.datasets import load, names
 from tamis.dictionary import Gabor
-from tamis.kernels.gabor import evaluate_gabors, sum_responses
+from tamis.dictionary._gabor_filters import evaluate_gabors, sum_responses
 from tests.oracles import gabor as oracle
 
 POOLINGS = ("modulus", "absolute")

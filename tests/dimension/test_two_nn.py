@@ -8,8 +8,8 @@ from sklearn import config_context
 
 from tamis.datasets import load
 from tamis.dimension import MLE, TwoNN
-from tamis.kernels.scaling import standardize_columns
-from tamis.kernels.two_nn import fit_two_nn, measure_two_nn
+from tamis.kernels.arrays.scaling import standardize_columns
+from tamis.kernels.neighbors.two_nn import fit_two_nn, measure_two_nn
 from tests.oracles import dimension as oracle
 
 # Doquet (2019), table 6.2: unnormalized, normalized

@@ -8,8 +8,8 @@ from sklearn.exceptions import NotFittedError
 
 from tamis import InfiniteSVM
 from tamis.dictionary import RBF
+from tamis.learn._active_search import Round
 from tamis.plots import RoundsDisplay
-from tamis.rank.sparse._active_search import Round
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from tamis import CorrelationScore, FeatureMedoids, GramSchmidt, MaxVariance
 from tamis.base import Ranking
 from tamis.dictionary import Monomials
 from tamis.dimension import MLE, PackingDimension, TwoNN
-from tamis.kernels.two_nn import measure_two_nn
+from tamis.kernels.neighbors.two_nn import measure_two_nn
 from tamis.stop import IntrinsicDimension
 
 

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 
 from tamis.assess._support import as_support, check_names
 from tamis.assess._tables import kept_columns, read_table
-from tamis.kernels.columns import to_numpy
+from tamis.kernels.arrays.columns import to_numpy
 
 
 def cluster_samples(

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import _safe_indexing
 
+from tamis._sklearn import safe_indexing
 from tamis.assess._comparison import ALL_FEATURES, RANDOM, Comparison
 from tamis.assess._contenders import Data, name_data, name_rankers, read_data
 from tamis.assess._criteria import (
@@ -32,7 +32,7 @@ from tamis.assess._criteria import (
 )
 from tamis.assess._results_file import ResultsFile, Row, fingerprint, run_tasks
 from tamis.base import Ranker, fresh
-from tamis.kernels.columns import to_numpy
+from tamis.kernels.arrays.columns import to_numpy
 from tamis.rank.univariate._random_selection import RandomSelection
 
 _FEWEST_RANDOM = 10  # draws below which the spread of random selections is anybody's guess
@@ -180,7 +180,7 @@ class _Task:
         X, y = self.data.X, self.data.y
         if self.train is None:
             return X, y, None, None
-        tables = [_safe_indexing(X, rows) for rows in (self.train, self.test)]
+        tables = [safe_indexing(X, rows) for rows in (self.train, self.test)]
         targets = [None if y is None else y[rows] for rows in (self.train, self.test)]
         return tables[0], targets[0], tables[1], targets[1]
 

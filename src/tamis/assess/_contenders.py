@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from tamis._validation import check_not_all_constant, check_table, known_names
 from tamis.assess._comparison import ALL_FEATURES, RANDOM
 from tamis.base import Ranker
+from tamis.base._validation import check_not_all_constant, check_table, known_names
 from tamis.rank.univariate._random_selection import RandomSelection
 
 

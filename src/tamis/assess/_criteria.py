@@ -15,14 +15,13 @@ from sklearn.linear_model import RidgeClassifierCV
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing
-from sklearn.utils.parallel import _get_threadpool_controller
 
+from tamis._sklearn import get_threadpool_controller, safe_indexing
 from tamis.assess._clusters import cluster_samples
 from tamis.assess._fit import fit_score
 from tamis.assess._knn import knn_accuracy
 from tamis.assess._labels import balanced_error_rate, clustering_accuracy, normalized_mutual_info, purity
-from tamis.kernels.targets import infer_task
+from tamis.kernels.arrays.targets import infer_task
 
 IN_SAMPLE, HELD_OUT = "in-sample", "held-out"
 
@@ -210,15 +209,15 @@ def _ber_held_out(X: Any, y: np.ndarray, support: np.ndarray, X_test: Any, y_tes
     """Balanced error rate of a ridge classifier: a linear model with a closed form, so that it always converges."""
     scale = StandardScaler(with_mean=not sparse.issparse(X))
     model = make_pipeline(scale, RidgeClassifierCV(_PENALTIES, class_weight="balanced"))
-    model.fit(_safe_indexing(X, support, axis=1), y)
-    return balanced_error_rate(y_test, model.predict(_safe_indexing(X_test, support, axis=1)))
+    model.fit(safe_indexing(X, support, axis=1), y)
+    return balanced_error_rate(y_test, model.predict(safe_indexing(X_test, support, axis=1)))
 
 
 def _mean_over_clusterings(figure: Callable[[Any, Any], float], X: Any, y: np.ndarray, support: np.ndarray) -> float:
     """Mean agreement of y with k-means from several starts, with as many clusters as there are classes."""
     n_clusters = np.unique(y).size
     # one thread: k-means adds up in the order in which threads come, and the last digits must not depend on that
-    with _get_threadpool_controller().limit(limits=1), warnings.catch_warnings():
+    with get_threadpool_controller().limit(limits=1), warnings.catch_warnings():
         # a selection on which rows coincide gives fewer clusters than asked for, and its figure says how bad that is
         warnings.simplefilter("ignore", ConvergenceWarning)
         clusters = [

@@ -9,10 +9,10 @@ import numpy as np
 
 from tamis.assess._support import as_support, check_names
 from tamis.assess._tables import kept_columns, read_table, read_test_table
-from tamis.kernels.columns import to_numpy
-from tamis.kernels.faithfulness import fit_from_gram, own_neighbors, r2_from_neighbors, standardized_gram
-from tamis.kernels.neighbors import nearest_neighbors
-from tamis.kernels.scaling import shift_columns, wild_exponents
+from tamis.kernels.arrays.columns import to_numpy
+from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
+from tamis.kernels.neighbors.faithfulness import fit_from_gram, own_neighbors, r2_from_neighbors, standardized_gram
+from tamis.kernels.neighbors.search import nearest_neighbors
 
 MODES = ("loo", "thesis")
 
@@ -39,9 +39,9 @@ def _r2(X: Any, support: Any, n_neighbors: int, mode: str, standardize: bool, X_
     kept = as_support(support, table.shape[1])
     held_out = None if X_test is None else read_test_table(X_test, table, names)
     if standardize:  # then units do not matter, not even those whose squares are too large for a number
-        exponents = wild_exponents(table)
-        table = shift_columns(table, exponents)
-        held_out = None if held_out is None else shift_columns(held_out, exponents)
+        exponents = overflow_exponents(table)
+        table = ldexp_columns(table, exponents)
+        held_out = None if held_out is None else ldexp_columns(held_out, exponents)
     neighbors = _neighbors(table, kept, held_out, n_neighbors, mode, standardize)
     return to_numpy(r2_from_neighbors(table, neighbors, observed=held_out))
 
@@ -189,4 +189,4 @@ def feature_gram(X: Any) -> np.ndarray:
     True
     """
     table, _ = read_table(X)
-    return standardized_gram(shift_columns(table, wild_exponents(table)))
+    return standardized_gram(ldexp_columns(table, overflow_exponents(table)))

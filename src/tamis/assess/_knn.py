@@ -11,8 +11,8 @@ from sklearn.utils import column_or_1d
 from tamis.assess._labels import read_labels
 from tamis.assess._support import as_numpy, as_support, check_names
 from tamis.assess._tables import kept_columns, read_table, read_test_table
-from tamis.kernels.columns import to_numpy
-from tamis.kernels.neighbors import nearest_neighbors
+from tamis.kernels.arrays.columns import to_numpy
+from tamis.kernels.neighbors.search import nearest_neighbors
 
 
 def knn_predict(

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
-from sklearn.utils._missing import is_pandas_na
 
+from tamis._sklearn import is_pandas_na
 from tamis.assess._support import as_numpy
 
 

@@ -8,12 +8,12 @@ from typing import Any, overload
 
 import numpy as np
 
-from tamis._validation import known_names
 from tamis.assess._support import as_support, check_names, is_selector
 from tamis.assess._tables import read_table
 from tamis.base import Ranking
-from tamis.kernels.blocks import blocks
-from tamis.kernels.columns import Columns, as_columns, rounding_of, to_numpy
+from tamis.base._validation import known_names
+from tamis.kernels.arrays.blocks import blocks
+from tamis.kernels.arrays.columns import Columns, as_columns, rounding_of, to_numpy
 
 _BLOCK = 2**23  # correlations held at once
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import norm
 
 from tamis.assess._support import as_numpy, as_support, is_selector, known_length
-from tamis.kernels.blocks import blocks
+from tamis.kernels.arrays.blocks import blocks
 
 _BLOCK = 2**22  # entries of a float block of the selection matrix
 

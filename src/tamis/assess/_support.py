@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels.columns import to_numpy
+from tamis.kernels.arrays.columns import to_numpy
 
 
 def as_support(

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import _safe_indexing
-from sklearn.utils._array_api import get_namespace
 
-from tamis._validation import check_table, known_names
-from tamis.kernels.scaling import scale_columns, unit_spread
+from tamis._sklearn import get_namespace, safe_indexing
+from tamis.base._validation import check_table, known_names
+from tamis.kernels.arrays.scaling import scale_columns, unit_spread
 
 
 class _Reader(BaseEstimator):
@@ -47,7 +46,7 @@ def read_test_table(X_test: Any, like: Any, names: list[str] | None) -> Any:
 
 def kept_columns(X: Any, kept: np.ndarray, X_test: Any, *, standardize: bool) -> tuple[Any, Any]:
     """The kept columns of both tables, in units of their spread over ``X`` if ``standardize``."""
-    tables: list[Any] = [None if table is None else _safe_indexing(table, kept, axis=1) for table in (X, X_test)]
+    tables: list[Any] = [None if table is None else safe_indexing(table, kept, axis=1) for table in (X, X_test)]
     if standardize:
         spread = unit_spread(tables[0])
         if not sparse.issparse(X):  # distances stay, and digits are saved where the mean dwarfs the spread

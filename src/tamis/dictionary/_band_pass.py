@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.externals.array_api_compat import array_namespace, device
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._sklearn import Interval
 from tamis.dictionary._base import Array, Dictionary, Parameter
-from tamis.kernels.spectra import power_spectra, transform_bins, weigh_bins
+from tamis.kernels.signals.spectra import power_spectra, transform_bins, weigh_bins
 
 _FLOOR = 1e-12  # of the variance of the training signals: a flat channel has a finite logarithm
 

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.externals.array_api_compat import array_namespace, device
-from sklearn.utils._param_validation import Interval
 
+from tamis._sklearn import Interval
 from tamis.dictionary._band_pass import Bands
 from tamis.dictionary._base import Array
-from tamis.kernels.blocks import blocks
-from tamis.kernels.columns import to_numpy
-from tamis.kernels.csp import average_by_class, find_filters_of_classes, find_patterns, shrink_covariances
-from tamis.kernels.spectra import cross_spectra, pack_quadratic_forms, unpack_symmetric
+from tamis.dictionary._csp import average_by_class, find_filters_of_classes, find_patterns, shrink_covariances
+from tamis.kernels.arrays.blocks import blocks
+from tamis.kernels.arrays.columns import to_numpy
+from tamis.kernels.signals.spectra import cross_spectra, pack_quadratic_forms, unpack_symmetric
 
 _BLOCK_NUMBERS = 2**22  # covariances held at once
 _FLOOR = 1e-10  # filters give unit variance to the sum of both classes

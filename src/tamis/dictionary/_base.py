@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from tamis.kernels.columns import Columns
+from tamis.kernels.arrays.columns import Columns
 
 Array = Any  # numpy, or torch where the map allows it
 

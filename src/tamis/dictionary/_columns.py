@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._sklearn import safe_indexing
 from tamis.dictionary._base import FiniteDictionary
 from tamis.dictionary._table import check_rows, name_inputs
-from tamis.kernels.columns import Columns as ColumnsOperator
-from tamis.kernels.columns import as_columns
+from tamis.kernels.arrays.columns import Columns as ColumnsOperator
+from tamis.kernels.arrays.columns import as_columns
 
 
 class Columns(FiniteDictionary):
@@ -79,7 +79,7 @@ class Columns(FiniteDictionary):
             raise ValueError(f"X has {X.shape[1]} columns, but Columns was fitted on {self.n_features_in_}")
         if sparse.issparse(X):
             return X.tocsc()[:, indices].toarray()
-        return _safe_indexing(X, indices, axis=1)
+        return safe_indexing(X, indices, axis=1)
 
     def names(self, indices: np.ndarray, input_features: Any) -> np.ndarray:
         """The names of the columns."""

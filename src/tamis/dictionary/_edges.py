@@ -7,13 +7,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tamis.kernels.blocks import blocks, map_in_threads
-from tamis.kernels.edges import STEPS, Plane, iterate_planes, locate_places, widen_pixels
+from tamis._sklearn import Interval, check_feature_names_in, fit_context
+from tamis.kernels.arrays.blocks import blocks, map_in_threads
+from tamis.kernels.signals.edges import STEPS, Plane, iterate_planes, locate_places, widen_pixels
 
 _BLOCK_PIXELS = 2**18  # of one block of images: a few arrays of this size are held at once
 
@@ -115,7 +115,7 @@ class Edges(TransformerMixin, BaseEstimator):
         self.min_frequency = min_frequency
         self.min_contrast = min_contrast
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Edges:
         """Find out which detectors are on neither too seldom nor too often.
 
@@ -187,7 +187,7 @@ class Edges(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names such as ``edge 45 v1 at (3, 4)``, or ``edge 45+ v1 at (3, 4)`` with polarity."""
         check_is_fitted(self, "row_")
-        _check_feature_names_in(self, input_features)
+        check_feature_names_in(self, input_features)
         signs = np.array(["", "+", "-"])[self.polarity_]
         detectors = zip(self.orientation_, signs, self.vagueness_, self.row_, self.column_, strict=True)
         return np.array([f"edge {o}{sign} v{v} at ({r}, {c})" for o, sign, v, r, c in detectors], dtype=object)

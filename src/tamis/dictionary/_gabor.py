@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.externals.array_api_compat import array_namespace, is_array_api_obj
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._sklearn import Interval, StrOptions
 from tamis.dictionary._base import Array, Dictionary, Parameter
-from tamis.kernels.gabor import evaluate_gabors, place_locations, sum_responses
+from tamis.dictionary._gabor_filters import evaluate_gabors, place_locations, sum_responses
 
 _LARGEST = 1e15  # its square, summed over pixels, is finite in single precision
 _FLAT = 16  # spread of gray levels, in roundings of the largest, that is no texture

@@ -9,11 +9,11 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._sklearn import Interval
 from tamis.dictionary._base import FiniteDictionary
-from tamis.kernels.columns import Columns
+from tamis.kernels.arrays.columns import Columns
 
 _MOST_CANDIDATES = 50_000_000
 _GROUP_WIDTH = 256  # columns of the left factor of one matrix product

@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._sklearn import HasMethods, Interval, StrOptions
 from tamis.dictionary._base import Array, Dictionary, FiniteDictionary
-from tamis.kernels.blocks import blocks
-from tamis.kernels.columns import Columns, as_columns, to_numpy
+from tamis.kernels.arrays.blocks import blocks
+from tamis.kernels.arrays.columns import Columns, as_columns, to_numpy
 
 _MOST_BYTES = 2**29  # of features held at once
 _BLOCK_ELEMENTS = 2**22  # features computed at once, times samples

@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils import Tags, _safe_indexing, check_random_state
-from sklearn.utils._array_api import _is_numpy_namespace, get_namespace_and_device, move_to
-from sklearn.utils._param_validation import Interval
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from tamis._validation import check_array_library, check_table
-from tamis.kernels.scaling import shift_columns, standardize_columns, tame, wild_exponents
+from tamis._sklearn import Interval, fit_context, get_namespace_and_device, is_numpy_namespace, move_to, safe_indexing
+from tamis.base._validation import check_array_library, check_table
+from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, rescale_safely, standardize_columns
 
 _LEAST_SAMPLES = 3  # two points have one distance, which can be compared with nothing
 
@@ -79,7 +78,7 @@ class DimensionEstimator(BaseEstimator):
         self._feature_names = list(names)
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> DimensionEstimator:
         """Estimate the dimension of the rows of ``X``.
 
@@ -116,8 +115,8 @@ class DimensionEstimator(BaseEstimator):
         searches_neighbors = "array_api" in self.accepts  # in any kind of table, which is centered on the way
         table = table if searches_neighbors else table.astype(float, copy=False)
         if self.standardize:
-            return standardize_columns(shift_columns(table, wild_exponents(table)))
-        table = tame(table)
+            return standardize_columns(ldexp_columns(table, overflow_exponents(table)))
+        table = rescale_safely(table)
         if searches_neighbors:
             return table.tocsr() if sparse.issparse(table) else table
         return table - table.mean(axis=0)  # distances stay, digits are saved
@@ -162,9 +161,9 @@ def _like(values: np.ndarray, table: Any) -> Any:
     """The values in the namespace, on the device and in the precision of the table."""
     xp, _, device = get_namespace_and_device(table)
     values = values.astype(np.float32 if table.dtype == xp.float32 else float, copy=False)
-    return values if _is_numpy_namespace(xp) else move_to(values, xp=xp, device=device)
+    return values if is_numpy_namespace(xp) else move_to(values, xp=xp, device=device)
 
 
 def rows_of(table: Any, rows: np.ndarray) -> Any:
     """The given rows; the table itself, not a copy, where these are all."""
-    return table if rows.size == table.shape[0] else _safe_indexing(table, rows)
+    return table if rows.size == table.shape[0] else safe_indexing(table, rows)

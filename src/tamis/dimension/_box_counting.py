@@ -6,8 +6,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
+from tamis._sklearn import Interval
 from tamis.dimension._base import DimensionEstimator, rows_of
 from tamis.dimension._pairs import hash_rows
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra, minimum_spanning_tree
-from sklearn.utils._param_validation import Interval
 
+from tamis._sklearn import Interval
 from tamis.dimension._base import DimensionEstimator, rows_of
 from tamis.dimension._pairs import distinct_rows
-from tamis.kernels.neighbors import nearest_neighbors
+from tamis.kernels.neighbors.search import nearest_neighbors
 
 
 class GMST(DimensionEstimator):

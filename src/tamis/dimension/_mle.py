@@ -6,8 +6,8 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from tamis._sklearn import Interval, StrOptions
 from tamis.dimension._base import DimensionEstimator
 from tamis.dimension._neighborhoods import Neighborhoods, find_neighborhoods
 

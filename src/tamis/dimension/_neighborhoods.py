@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
-from tamis.kernels.columns import to_numpy
-from tamis.kernels.neighbors import nearest_neighbors
+from tamis._sklearn import safe_indexing
+from tamis.kernels.arrays.columns import to_numpy
+from tamis.kernels.neighbors.search import nearest_neighbors
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Neighborhoods:
         distances = np.take_along_axis(self.distances[rows], place, axis=1)
         short = np.flatnonzero(there.sum(axis=1) < n_neighbors)
         if short.size:
-            among, asking = _safe_indexing(self.X, rows), _safe_indexing(self.X, rows[short])
+            among, asking = safe_indexing(self.X, rows), safe_indexing(self.X, rows[short])
             # the first one found is the row itself, or a copy of it: both are at distance zero
             distances[short] = to_numpy(nearest_neighbors(among, n_neighbors + 1, query=asking)[1])[:, 1:]
         return distances

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import Interval
 
+from tamis._sklearn import Interval
 from tamis.dimension._base import DimensionEstimator, rows_of
 from tamis.dimension._pairs import close_pairs, distinct_rows
 

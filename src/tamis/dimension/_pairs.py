@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis.kernels.blocks import blocks
+from tamis.kernels.arrays.blocks import blocks
 
 _BLOCK = 2**20  # numbers held at a time
 _CLOSE = 1e-6  # squared distance, relative to the size of the points, below which the product has lost too many digits

@@ -6,11 +6,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
+from tamis._sklearn import Interval
 from tamis.dimension._base import DimensionEstimator
 from tamis.dimension._neighborhoods import Neighborhoods, find_neighborhoods
-from tamis.kernels.two_nn import fit_two_nn, warn_of_copies
+from tamis.kernels.neighbors.two_nn import fit_two_nn, warn_of_copies
 
 
 class TwoNN(DimensionEstimator):

@@ -8,8 +8,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from tamis._sklearn import check_feature_names_in
 from tamis.dictionary import RBF, FiniteDictionary, Parameter, Pool
 from tamis.dictionary._band_pass import Bands
 from tamis.plots._map_panels import draw_bands, draw_names, draw_pictures, draw_points, write_nothing
@@ -210,7 +211,7 @@ def _name_maps(dictionary: Any, parameters: np.ndarray, svm: Any) -> list[str]:
     width = dictionary.n_columns
     if isinstance(dictionary, FiniteDictionary):
         indices = (parameters * width + np.arange(width)).ravel()
-        names = dictionary.names(indices, _check_feature_names_in(svm, None))
+        names = dictionary.names(indices, check_feature_names_in(svm, None))
     else:
         names = dictionary.names(parameters, getattr(svm, "feature_names_in_", None))
     blocks = np.reshape(names, (-1, width)).astype(str).tolist()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tamis.kernels.columns import to_numpy
+from tamis.kernels.arrays.columns import to_numpy
 from tamis.plots._edge_map import arrange_panels
 
 _PANEL = (6.4, 3.8)  # inches

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tamis.base import Ranker, StopDecision
-from tamis.kernels.columns import to_numpy
+from tamis.kernels.arrays.columns import to_numpy
 
 _MOST_NAMES = 40
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
-from sklearn.utils._array_api import move_to
 
-from tamis._validation import known_names
+from tamis._sklearn import move_to, safe_indexing
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, fresh, track, weight_argument
-from tamis.kernels.targets import encode_classes, infer_task, subproblems
+from tamis.base._validation import known_names
+from tamis.kernels.arrays.targets import encode_classes, infer_task, subproblems
 
 
 class SubproblemMixin(Ranker):
@@ -40,7 +39,7 @@ class SubproblemMixin(Ranker):
             labeled = (codes[rows] == against[0]).astype(int)
             if (names := known_names(self)) is not None:
                 ranker.name_features(names)
-            ranker.fit(_safe_indexing(X, rows), labeled, **weight_argument(weight))
+            ranker.fit(safe_indexing(X, rows), labeled, **weight_argument(weight))
             self.subproblems_[labels] = ranker
         return merge(list(self.subproblems_.values()), self.multiclass)
 

@@ -14,12 +14,11 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import HasMethods, StrOptions
 
-from tamis._validation import known_names
+from tamis._sklearn import HasMethods, StrOptions, safe_indexing
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, finish, fresh, track, weight_argument
-from tamis.kernels.targets import infer_task
+from tamis.base._validation import known_names
+from tamis.kernels.arrays.targets import infer_task
 
 
 class CrossValidation(StoppingRule, name="cross-validation"):
@@ -163,7 +162,7 @@ def _fold_scores(
     sizes: np.ndarray,
 ) -> list[float]:
     """Rank on the training rows, then score the model on the first k features for every k."""
-    X_train, X_test = _safe_indexing(X, train), _safe_indexing(X, test)
+    X_train, X_test = safe_indexing(X, train), safe_indexing(X, test)
     stop = int(sizes[-1]) if sizes[-1] <= ranker._n_candidates(X) else None
     weight = None if sample_weight is None else sample_weight[train]
     inner = fresh(ranker, stop=stop)

@@ -6,10 +6,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
+from tamis._sklearn import Interval
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule
-from tamis.kernels.feature_weighting import effective_number
+from tamis.kernels.arrays.entropy import effective_number
 
 
 class EffectiveNumber(StoppingRule, name="effective-number"):

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import fdtrc
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from tamis._sklearn import Interval, StrOptions
 from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule
-from tamis.kernels.probe_law import probe_survival
+from tamis.kernels.probe.law import probe_survival
 from tamis.stop._cut import apart, kept_below
 
 

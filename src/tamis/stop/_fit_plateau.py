@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import Interval
 
+from tamis._sklearn import Interval, safe_indexing
 from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule
-from tamis.kernels.columns import to_numpy
-from tamis.kernels.faithfulness import fit_along, fit_of_all, standardized_gram
-from tamis.kernels.scaling import shift_columns, wild_exponents
+from tamis.kernels.arrays.columns import to_numpy
+from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
+from tamis.kernels.neighbors.faithfulness import fit_along, fit_of_all, standardized_gram
 
 _FIRST_LOOK = 64  # features that a sequential ranker gives before the curve is looked at
 
@@ -103,7 +102,7 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         curve_at = tried_sizes(ranking.order.size)
         if table.shape[0] < 3:
             return StopDecision(ranking.order.size, f"all {ranking.order.size} features: too few rows to judge fewer")
-        table = shift_columns(table, wild_exponents(table))
+        table = ldexp_columns(table, overflow_exponents(table))
         n_neighbors = min(self.n_neighbors, table.shape[0] - 1)
         gram = standardized_gram(table)
         curve = fit_along(table, ranking.order, curve_at.tolist(), gram, n_neighbors)
@@ -139,4 +138,4 @@ def _first(kept: int, ranked: int) -> str:
 def _draw_rows(X: Any, max_samples: int, rng: np.random.RandomState) -> Any:
     if X.shape[0] <= max_samples:
         return X
-    return _safe_indexing(X, np.sort(rng.choice(X.shape[0], max_samples, replace=False)))
+    return safe_indexing(X, np.sort(rng.choice(X.shape[0], max_samples, replace=False)))

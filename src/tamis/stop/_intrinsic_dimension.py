@@ -10,11 +10,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, Interval
 
+from tamis._sklearn import HasMethods, Interval
 from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule
-from tamis.kernels.columns import to_numpy
-from tamis.kernels.two_nn import measure_two_nn
+from tamis.kernels.arrays.columns import to_numpy
+from tamis.kernels.neighbors.two_nn import measure_two_nn
 
 _FIRST_LOOK = 64  # features that a sequential ranker gives before they are counted
 

@@ -7,8 +7,8 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
+from tamis._sklearn import Interval
 from tamis.base import Ranking, Step, StopDecision, StoppingRule
 
 

@@ -10,14 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
-from sklearn.utils import _safe_indexing
-from sklearn.utils._array_api import get_namespace
-from sklearn.utils._param_validation import Interval
 
+from tamis._sklearn import Interval, get_namespace, safe_indexing
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, finish, track, weight_argument
-from tamis.kernels.probe_law import check_draws
-from tamis.kernels.step_down import FalseDiscoveryRate, FamilyRisk
+from tamis.kernels.probe.law import check_draws
 from tamis.stop._cut import apart, kept_below
+from tamis.stop._step_down import FalseDiscoveryRate, FamilyRisk
 
 _BATCH = 10  # draws between two looks at whether the answer is settled; fixed, so that n_jobs changes nothing
 
@@ -251,7 +249,7 @@ def _one_draw(
     copy = ranker._among_copies(place)
     if "random_state" in copy.get_params():
         copy.set_params(random_state=seed)
-    copy.fit(_safe_indexing(both, place, axis=1), y, **weight_argument(sample_weight))
+    copy.fit(safe_indexing(both, place, axis=1), y, **weight_argument(sample_weight))
     value = ranker._standing(place, copy)
     value = np.where(np.isnan(value), -np.inf, value)
     n_candidates = value.size // 2
@@ -262,7 +260,7 @@ def _one_draw(
 def _copies(X: Any, rows: np.ndarray, kept: np.ndarray) -> Any:
     """X with its rows permuted; given kept features, only what they do not explain is."""
     if kept.size == 0:
-        return _safe_indexing(X, rows)
+        return safe_indexing(X, rows)
     basis = np.linalg.qr(np.column_stack([np.ones(len(X)), X[:, kept]]))[0]
     explained = basis @ (basis.T @ X)
     return (explained + (X - explained)[rows]).astype(X.dtype)

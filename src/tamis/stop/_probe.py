@@ -7,14 +7,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._array_api import move_to
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from tamis._sklearn import Interval, StrOptions, move_to
 from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule, track
-from tamis.kernels.orthogonal_search import OrthogonalSearch
-from tamis.kernels.permutation import permuted_cos2
-from tamis.kernels.probe_law import best_of, check_draws, probe_survival, shape_moments, tail_error
+from tamis.kernels.probe.law import best_of, check_draws, probe_survival, shape_moments, tail_error
+from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 from tamis.stop._cut import apart, kept_below
+from tamis.stop._permuted_cosines import permuted_cos2
 
 _TAIL_ERROR = 0.25  # share by which the Gaussian law may err before "auto" turns to permutations
 _BATCH_ELEMENTS = 2**25

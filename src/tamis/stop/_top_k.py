@@ -6,8 +6,8 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, RealNotInt
 
+from tamis._sklearn import Interval, RealNotInt
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule
 
 

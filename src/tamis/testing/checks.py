@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._testing import set_random_state
 
 from tamis.base import Ranker
 
@@ -26,7 +25,8 @@ def make_data(n_samples: int = 60, n_features: int = 8, seed: int = 0) -> tuple[
 def fitted(ranker: Ranker, X: Any, y: Any) -> Ranker:
     """A seeded, fitted copy."""
     copy = clone(ranker)
-    set_random_state(copy, 0)
+    if "random_state" in copy.get_params():
+        copy.set_params(random_state=0)
     return copy.fit(X, y)
 
 

@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from tamis._validation import check_classes
+from tamis._sklearn import Interval, StrOptions
 from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, track
-from tamis.kernels.neighbors import nearest_neighbors
-from tamis.kernels.two_nn import fit_two_nn
+from tamis.base._validation import check_classes
+from tamis.kernels.neighbors.search import nearest_neighbors
+from tamis.kernels.neighbors.two_nn import fit_two_nn
 from tamis.rank._checkpoint import Checkpoint, check_place
 from tamis.rank.neural._rows import Rows, is_dask, merge_chunks, open_rows, read_rows, rows_per_batch
 from tamis.rank.neural._torch import choose_device, load_torch, recorded

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tamis.kernels.blocks import blocks
+from tamis.kernels.arrays.blocks import blocks
 from tamis.rank.neural._rows import (
     Rows,
     batch_at,

@@ -6,8 +6,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
+from tamis._sklearn import Interval
 from tamis.base import Ranking
 from tamis.rank.neural._penalties import saturating_decay, saturating_decay_slope
 from tamis.rank.neural._supervised import EliminationRanker, Task

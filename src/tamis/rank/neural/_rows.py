@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tamis.kernels.blocks import blocks, map_in_threads
-from tamis.kernels.copies import order_by_values
-from tamis.kernels.scaling import scale_columns
+from tamis.kernels.arrays.blocks import blocks, map_in_threads
+from tamis.kernels.arrays.copies import order_by_values
+from tamis.kernels.arrays.scaling import scale_columns
 
 _CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of the column
 _AT_ONCE = 2**22  # numbers held at a time while columns are measured

@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from tamis._validation import check_table
-from tamis.kernels.probe_law import best_of
+from tamis._sklearn import Interval, StrOptions, validate_params
+from tamis.base._validation import check_table
+from tamis.kernels.probe.law import best_of
 from tamis.rank.neural._sigmoid_network import SigmoidNetwork, Trained, Trainer, draw_useful_unit
 from tamis.rank.neural._unit_probe import chance_on_held_out_rows, chance_on_training_rows, rank_units
 

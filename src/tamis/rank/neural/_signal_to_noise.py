@@ -7,8 +7,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from tamis._sklearn import Interval, StrOptions
 from tamis.base import Ranking, track
 from tamis.rank.neural._supervised import NetworkRanker, Task
 

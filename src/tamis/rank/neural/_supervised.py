@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from tamis._sklearn import Interval, StrOptions
 from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule, track
-from tamis.kernels.columns import to_numpy
-from tamis.kernels.copies import order_by_values
-from tamis.kernels.scaling import shift_columns, tame, wild_exponents
-from tamis.kernels.targets import encode_classes, encode_target, infer_task
-from tamis.rank._rounds import STEP_CONSTRAINT, StepSize, batch_size, countdown
+from tamis.base._elimination import STEP_CONSTRAINT, StepSize, batch_size, countdown
+from tamis.kernels.arrays.columns import to_numpy
+from tamis.kernels.arrays.copies import order_by_values
+from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, rescale_safely
+from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
 from tamis.rank.neural._torch import choose_device, load_torch, seeded_generator
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Inputs:
 
 def distinct_inputs(X: np.ndarray, *, standardize: bool) -> Inputs:
     """Center the columns, scale them if asked, and leave out constant columns and copies."""
-    table = shift_columns(X, wild_exponents(X)) if standardize else tame(np.asarray(X, dtype=float))
+    table = ldexp_columns(X, overflow_exponents(X)) if standardize else rescale_safely(np.asarray(X, dtype=float))
     # one column per row: sums along rows do not depend on how many columns there are, nor on their order
     Z = np.array(table.T, dtype=float, order="C")
     size = np.sqrt(np.einsum("ij,ij->i", Z, Z))

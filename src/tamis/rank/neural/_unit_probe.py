@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.kernels.columns import as_columns
-from tamis.kernels.orthogonal_search import Direction, OrthogonalSearch
-from tamis.kernels.probe_law import best_of, probe_survival
+from tamis.kernels.arrays.columns import as_columns
+from tamis.kernels.probe.law import best_of, probe_survival
+from tamis.kernels.solvers.orthogonal_search import Direction, OrthogonalSearch
 from tamis.rank.neural._sigmoid_network import SigmoidNetwork, orthonormal_basis
 
 

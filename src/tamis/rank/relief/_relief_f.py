@@ -6,12 +6,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from tamis._sklearn import Interval, StrOptions
 from tamis.base import Ranker, Ranking
-from tamis.kernels.columns import rounding_of
-from tamis.kernels.relief import Rows, compare_classes, compare_targets, scale_to_unit_range
-from tamis.kernels.targets import encode_classes, encode_target, infer_task
+from tamis.kernels.arrays.columns import rounding_of
+from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
+from tamis.rank.relief._relief_weights import Rows, compare_classes, compare_targets, scale_to_unit_range
 
 _WORST = -1.0  # differences lie in [0, 1], and so no column can score less
 

@@ -8,15 +8,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from tamis._validation import check_classes
+from tamis._sklearn import Interval, StrOptions
 from tamis.base import Ranker
-from tamis.kernels.columns import as_columns, to_numpy
-from tamis.kernels.graph import ClassGraph, Graph, KernelGraph, heat_width, neighbor_graph
-from tamis.kernels.neighbors import nearest_neighbors
-from tamis.kernels.scaling import scale_columns, shift_columns, standardize_columns, unit_spread, wild_exponents
-from tamis.kernels.targets import encode_classes
+from tamis.base._validation import check_classes
+from tamis.kernels.arrays.columns import as_columns, to_numpy
+from tamis.kernels.arrays.scaling import (
+    ldexp_columns,
+    overflow_exponents,
+    scale_columns,
+    standardize_columns,
+    unit_spread,
+)
+from tamis.kernels.arrays.targets import encode_classes
+from tamis.kernels.graph.affinity import ClassGraph, Graph, KernelGraph, heat_width, neighbor_graph
+from tamis.kernels.neighbors.search import nearest_neighbors
 
 
 class GraphRanker(Ranker):
@@ -46,7 +52,7 @@ class GraphRanker(Ranker):
 
     def _in_sane_units(self, X: Any) -> Any:
         """The table in units whose squares can be summed, where units do not matter."""
-        return shift_columns(X, wild_exponents(X)) if self.standardize else X
+        return ldexp_columns(X, overflow_exponents(X)) if self.standardize else X
 
     def _graph(self, X: Any, y: Any) -> Graph:
         """The graph that the parameters describe; refused if it ties no samples at all."""

@@ -6,10 +6,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
-from tamis.kernels.graph import Graph
-from tamis.kernels.row_sparse import RowRidge, tangent_slopes
+from tamis._sklearn import Interval
+from tamis.kernels.graph.affinity import Graph
+from tamis.kernels.graph.row_sparse import RowRidge, tangent_slopes
 from tamis.rank.spectral._clusters import ClusterModel, ClusterRanker, Weights
 
 

@@ -11,19 +11,19 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from tamis._sklearn import Interval, StrOptions
 from tamis.base import Ranker, Ranking, track
-from tamis.kernels.cluster_indicator import (
+from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
+from tamis.kernels.graph.affinity import Graph, smoothest_eigenvectors
+from tamis.kernels.graph.cluster_indicator import (
     IndicatorProblem,
     descend,
     indicator_of,
     orthogonality_gap,
     orthogonality_penalty,
 )
-from tamis.kernels.graph import Graph, smoothest_eigenvectors
-from tamis.kernels.row_sparse import RowRidge, row_sparse_norm, tangent_slopes
-from tamis.kernels.scaling import shift_columns, wild_exponents
+from tamis.kernels.graph.row_sparse import RowRidge, row_sparse_norm, tangent_slopes
 from tamis.rank.spectral._base import GraphRanker, regressors
 
 _OFFSET = 0.02  # what Li et al. add to the memberships at the start, so that none is zero
@@ -74,7 +74,7 @@ class AlternatingRanker(Ranker):
         if self.n_clusters > X.shape[0]:
             raise ValueError(f"n_clusters={self.n_clusters} is more than the {X.shape[0]} samples; ask for fewer")
         if self.standardize:
-            X = shift_columns(X, wild_exponents(X))
+            X = ldexp_columns(X, overflow_exponents(X))
         X = np.ascontiguousarray(X)  # rounding then does not depend on how a table lies in memory
         Z, varies = regressors(X, standardize=self.standardize)
         model = self._model(Z, X, y, rng)

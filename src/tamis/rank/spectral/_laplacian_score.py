@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.base import Ranking
-from tamis.kernels.columns import as_columns, rounding_of, to_numpy
-from tamis.kernels.graph import roughness
+from tamis.kernels.arrays.columns import as_columns, rounding_of, to_numpy
+from tamis.kernels.graph.affinity import roughness
 from tamis.rank.spectral._base import GraphRanker
 
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
-from sklearn.utils._param_validation import Interval
 
+from tamis._sklearn import Interval
 from tamis.base import Ranking
-from tamis.kernels.graph import informative_eigenvectors, inverse_root
+from tamis.kernels.graph.affinity import informative_eigenvectors, inverse_root
 from tamis.rank.spectral._base import GraphRanker, regressors
 
 _TWIN = 1e-5  # distance of two columns, relative to their size, below which they are the same

@@ -7,10 +7,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
-from tamis.kernels.cluster_indicator import IndicatorProblem
-from tamis.kernels.graph import Graph
+from tamis._sklearn import Interval
+from tamis.kernels.graph.affinity import Graph
+from tamis.kernels.graph.cluster_indicator import IndicatorProblem
 from tamis.rank.spectral._clusters import ClusterModel, ClusterRanker, Weights
 
 

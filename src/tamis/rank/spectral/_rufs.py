@@ -7,11 +7,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
-from tamis.kernels.cluster_indicator import IndicatorProblem, Reconstruction
-from tamis.kernels.graph import Graph
-from tamis.kernels.row_sparse import RowRidge, row_sparse_norm, tangent_slopes
+from tamis._sklearn import Interval
+from tamis.kernels.graph.affinity import Graph
+from tamis.kernels.graph.cluster_indicator import IndicatorProblem, Reconstruction
+from tamis.kernels.graph.row_sparse import RowRidge, row_sparse_norm, tangent_slopes
 from tamis.rank.spectral._clusters import ClusterModel, ClusterRanker, Weights, isometric_rows
 
 _SMOOTHING = 1e-2  # length of a row, in units of a typical one, below which its norm turns into a square

@@ -6,17 +6,17 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
-from tamis.kernels.optimal_graph import (
+from tamis._sklearn import Interval
+from tamis.kernels.graph.row_sparse import row_sparse_norm, tangent_slopes
+from tamis.rank.spectral._clusters import AlternatingRanker, isometric_rows
+from tamis.rank.spectral._optimal_graph import (
     adaptive_scale,
     laplacian_of,
     learn_graph,
     smoothest_indicator,
     smoothest_projection,
 )
-from tamis.kernels.row_sparse import row_sparse_norm, tangent_slopes
-from tamis.rank.spectral._clusters import AlternatingRanker, isometric_rows
 
 _MOST_COMPONENTS = 40
 

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import linalg
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from tamis._sklearn import Interval, StrOptions
 from tamis.base import Ranking
-from tamis.kernels.columns import Columns, as_columns, rounding_of, to_numpy
-from tamis.kernels.graph import Graph, informative_eigenvectors, roughness
+from tamis.kernels.arrays.columns import Columns, as_columns, rounding_of, to_numpy
+from tamis.kernels.graph.affinity import Graph, informative_eigenvectors, roughness
 from tamis.rank.spectral._base import GraphRanker
 
 

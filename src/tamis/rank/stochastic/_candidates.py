@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import clone
 
 from tamis.base import Ranker, fresh
-from tamis.kernels.columns import as_columns, to_numpy
-from tamis.kernels.copies import order_columns
-from tamis.kernels.correlation_groups import group_columns
+from tamis.kernels.arrays.columns import as_columns, to_numpy
+from tamis.kernels.arrays.copies import order_columns
+from tamis.rank.stochastic._correlation_groups import group_columns
 from tamis.rank.univariate._fisher_score import FisherScore
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from tamis.kernels.blocks import blocks, map_in_threads
+from tamis.kernels.arrays.blocks import blocks, map_in_threads
 from tamis.rank.stochastic._split import Split
 from tamis.rank.stochastic._table import SubsetTable
 

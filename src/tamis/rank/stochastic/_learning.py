@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels.feature_weighting import draw_subsets, natural_direction
 from tamis.rank._checkpoint import Checkpoint
+from tamis.rank.stochastic._feature_weighting import draw_subsets, natural_direction
 from tamis.rank.stochastic._problem import ExactProblem, Problem
 from tamis.rank.stochastic._search import LEAST_LAG, Schedule, State, has_converged, search
 

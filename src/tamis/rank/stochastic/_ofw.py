@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 import joblib
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
+from tamis._sklearn import HasMethods, Interval, RealNotInt, StrOptions
 from tamis.base import Ranker, Ranking, track
-from tamis.kernels.feature_weighting import effective_number
-from tamis.kernels.scaling import tame
-from tamis.kernels.targets import encode_classes
+from tamis.kernels.arrays.entropy import effective_number
+from tamis.kernels.arrays.scaling import rescale_safely
+from tamis.kernels.arrays.targets import encode_classes
 from tamis.rank._checkpoint import Checkpoint, check_place, fingerprint
 from tamis.rank.stochastic._candidates import choose_candidates
 from tamis.rank.stochastic._learning import Learned, learn_weights, null_place, shuffle_labels, spread
@@ -235,7 +235,7 @@ class OFW(Ranker):
 
     def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         check_place(self.checkpoint)
-        X = tame(X) if self.standardize else X
+        X = rescale_safely(X) if self.standardize else X
         check_classification_targets(y)
         self.classes_, codes = encode_classes(np.asarray(y))
         columns, group_of = choose_candidates(X, codes, self.preselect, self.group_correlation)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels.blocks import blocks
-from tamis.kernels.feature_weighting import (
+from tamis.kernels.arrays.blocks import blocks
+from tamis.rank.stochastic._feature_weighting import (
     Draws,
     count_draws,
     count_errors,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tamis.kernels.feature_weighting import (
-    effective_number,
+from tamis.kernels.arrays.entropy import effective_number
+from tamis.rank.stochastic._feature_weighting import (
     euclidean_direction,
     multiply_probability,
     natural_direction,

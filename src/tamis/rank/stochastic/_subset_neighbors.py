@@ -7,9 +7,9 @@ from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from tamis.kernels.subset_neighbors import vote_neighbors
+from tamis._sklearn import Interval, StrOptions
+from tamis.rank.stochastic._batched_neighbors import vote_neighbors
 from tamis.rank.stochastic._learners import SubsetLearner
 
 

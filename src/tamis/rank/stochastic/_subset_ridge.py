@@ -6,9 +6,9 @@ from numbers import Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from tamis.kernels.subset_ridge import fit_ridge
+from tamis._sklearn import Interval, StrOptions
+from tamis.rank.stochastic._batched_ridge import fit_ridge
 from tamis.rank.stochastic._learners import LinearModels, SubsetLearner, balance_classes, separate_classes
 
 

@@ -11,10 +11,10 @@ from joblib import Parallel, delayed
 from sklearn.model_selection import StratifiedKFold
 
 from tamis.base import fresh
-from tamis.kernels.feature_weighting import draw_subsets
+from tamis.learn._voters import train_voters
+from tamis.rank.stochastic._feature_weighting import draw_subsets
 from tamis.rank.stochastic._named import open_learner
 from tamis.rank.stochastic._split import Splitter
-from tamis.rank.stochastic._voters import train_voters
 
 _DRAWN = 50  # subsets that a size is judged by, in every fold
 

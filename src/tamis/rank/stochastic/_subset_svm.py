@@ -6,9 +6,9 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from tamis.kernels.subset_svm import fit_svm
+from tamis._sklearn import Interval, StrOptions
+from tamis.rank.stochastic._batched_svm import fit_svm
 from tamis.rank.stochastic._learners import LinearModels, SubsetLearner, balance_classes, separate_classes
 
 

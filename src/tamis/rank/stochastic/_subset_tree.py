@@ -7,9 +7,9 @@ from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from tamis.kernels.subset_tree import Trees, fit_trees, predict_trees
+from tamis._sklearn import Interval, StrOptions
+from tamis.rank.stochastic._batched_tree import Trees, fit_trees, predict_trees
 from tamis.rank.stochastic._learners import SubsetLearner, balance_classes
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tamis.kernels.scaling import measure_columns
+from tamis.kernels.arrays.scaling import measure_columns
 
 
 class SubsetTable:

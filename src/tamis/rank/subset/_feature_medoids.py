@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.base import Ranker, Ranking, SequentialRanker, Step, StopDecision
-from tamis.kernels.column_subset import center_columns
-from tamis.kernels.facility_location import CoverSearch, assign_columns
+from tamis.kernels.subset.column_subset import center_columns
+from tamis.rank.subset._facility_location import CoverSearch, assign_columns
 
 
 class FeatureMedoids(SequentialRanker):

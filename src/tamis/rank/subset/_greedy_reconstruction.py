@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.base import Ranker, SequentialRanker, Step
-from tamis.kernels.column_subset import ReconstructionSearch, center_columns
+from tamis.kernels.subset.column_subset import ReconstructionSearch, center_columns
 
 
 class GreedyReconstruction(SequentialRanker):

@@ -8,12 +8,12 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
+from tamis._sklearn import Interval
 from tamis.base import Ranker, Ranking, SequentialRanker, Step, StopDecision, StoppingRule, track
-from tamis.kernels.faithful_set import MOST, FaithfulSet, Start
-from tamis.kernels.faithfulness import own_neighbors, r2_from_neighbors
-from tamis.kernels.scaling import scale_columns, shift_columns, unit_spread, wild_exponents
+from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, scale_columns, unit_spread
+from tamis.kernels.neighbors.faithfulness import own_neighbors, r2_from_neighbors
+from tamis.rank.subset._faithful_set import MOST, FaithfulSet, Start
 
 _PASSES = 2  # over the kept features
 _TRIES = 200  # features taken out, over all passes; half as many beyond so many rows:
@@ -134,7 +134,7 @@ class NeighborFaithful(SequentialRanker):
     def _search(self, X: np.ndarray, rng: np.random.RandomState) -> FaithfulSet:
         if len(X) > self.max_samples:
             X = X[np.sort(rng.choice(len(X), self.max_samples, replace=False))]
-        return FaithfulSet(shift_columns(X, wild_exponents(X)), min(self.n_neighbors, len(X) - 1), rng)
+        return FaithfulSet(ldexp_columns(X, overflow_exponents(X)), min(self.n_neighbors, len(X) - 1), rng)
 
     def _steps(
         self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState, limit: int | None
@@ -205,7 +205,7 @@ def leave_one_out_fit(X: np.ndarray, kept: np.ndarray, n_neighbors: int) -> floa
     r"""Mean :math:`R^2` of the features that vary, each predicted from the nearest neighbors on the kept ones."""
     if not kept.size:
         return 0.0
-    X = shift_columns(X, wild_exponents(X))
+    X = ldexp_columns(X, overflow_exponents(X))
     some = X[:, kept]
     spread = unit_spread(some)
     some = some - some[:1]  # digits are saved where the mean dwarfs the spread

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse.linalg import svds
-from sklearn.utils._param_validation import Interval, RealNotInt
 
+from tamis._sklearn import Interval, RealNotInt
 from tamis.base import Ranker, Ranking
-from tamis.kernels.column_subset import center_columns, column_blocks, compress_rows, gram_of_rows, precision_of
+from tamis.kernels.subset.column_subset import center_columns, column_blocks, compress_rows, gram_of_rows, precision_of
 
 _LARGE = 1000  # rows and columns beyond which a few components are cheaper by iteration
 _FEW = 0.05  # share of all components that are a few

@@ -8,7 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.base import Ranker, SequentialRanker, Step
-from tamis.kernels.column_subset import PivotedSearch, center_columns, explained_by_each, first_largest, precision_of
+from tamis.kernels.subset.column_subset import (
+    PivotedSearch,
+    center_columns,
+    explained_by_each,
+    first_largest,
+    precision_of,
+)
 
 
 class PivotedQR(SequentialRanker):

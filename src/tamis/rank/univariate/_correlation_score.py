@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import StrOptions
 
+from tamis._sklearn import StrOptions, fit_context
 from tamis.base import Ranker, Ranking
-from tamis.kernels.columns import as_columns, rounding_of
-from tamis.kernels.orthogonal_search import OrthogonalSearch
-from tamis.kernels.targets import encode_target
+from tamis.kernels.arrays.columns import as_columns, rounding_of
+from tamis.kernels.arrays.targets import encode_target
+from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 from tamis.rank._subproblems import SubproblemMixin
 
 
@@ -72,7 +71,7 @@ class CorrelationScore(SubproblemMixin, Ranker):
         self.multiclass = multiclass
         self.center = center
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CorrelationScore:
         """Score the features of ``X`` and decide how many to keep.
 

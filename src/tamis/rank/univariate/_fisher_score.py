@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._array_api import _max_precision_float_dtype, get_namespace_and_device, move_to
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from tamis._sklearn import Interval, StrOptions, get_namespace_and_device, max_precision_float_dtype, move_to
 from tamis.base import Ranker, Ranking
-from tamis.kernels.columns import rounding_of, tiles
-from tamis.kernels.targets import encode_classes
+from tamis.kernels.arrays.columns import rounding_of, tiles
+from tamis.kernels.arrays.targets import encode_classes
 
 
 class FisherScore(Ranker):
@@ -102,7 +101,7 @@ def class_moments(X: Any, codes: np.ndarray, counts: np.ndarray) -> tuple[np.nda
         stored = np.bincount(flat, minlength=means.size).reshape(means.shape)
         return means, within + (counts[:, None] - stored) * means**2
     xp, _, device = get_namespace_and_device(X)
-    accumulator = _max_precision_float_dtype(xp, device)
+    accumulator = max_precision_float_dtype(xp, device)
     member, size, place = move_to(indicator, counts, codes.astype(np.int64), xp=xp, device=device)
     member, size = xp.astype(member, accumulator), xp.astype(size, accumulator)
     means = xp.zeros((counts.size, X.shape[1]), dtype=accumulator, device=device)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._array_api import move_to
 
+from tamis._sklearn import move_to
 from tamis.base import Ranker, Ranking
-from tamis.kernels.columns import as_columns, rounding_of
+from tamis.kernels.arrays.columns import as_columns, rounding_of
 
 
 class MaxVariance(Ranker):

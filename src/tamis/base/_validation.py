@@ -1,0 +1,206 @@
+"""Checks on what comes in, with errors that name the column and say what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import validate_data
+
+from tamis._sklearn import check_sample_weight, get_namespace, is_numpy_namespace, move_to, num_samples, safe_indexing
+
+_MOST_NAMED = 5
+
+
+def check_table(
+    estimator: BaseEstimator, X: Any, y: Any = "no_validation", *, accept_sparse: bool, min_rows: int = 2
+) -> tuple[Any, np.ndarray | None]:
+    """Validate a table, and a target unless it is "no_validation", for fitting."""
+    supervised = not (isinstance(y, str) and y == "no_validation")
+    _check_frame(X)
+    xp, _ = get_namespace(X)
+    try:
+        checked = validate_data(
+            estimator,
+            X,
+            y=_check_target(y, X) if supervised else "no_validation",
+            accept_sparse=("csc", "csr") if accept_sparse else False,
+            dtype=[xp.float64, xp.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=min_rows,
+        )
+    except (ValueError, TypeError) as error:
+        if guilty := _non_numeric_columns(X):
+            raise ValueError(f"{_enumerate_columns(guilty)} not numeric; encode or drop them first") from error
+        raise
+    table, target = checked if supervised else (checked, None)
+    if sparse.issparse(table) and not table.has_canonical_format:  # entries that stand twice count as their sum
+        table = table.copy()
+        table.sum_duplicates()
+    _check_finite(table, estimator)
+    return table, None if target is None else _to_numpy(target)
+
+
+def check_array_library(estimator: BaseEstimator, X: Any, accepts: frozenset[str]) -> None:
+    """Refuse arrays of other libraries than numpy where a method works with numpy alone."""
+    xp, is_array_api = get_namespace(X)
+    if is_array_api and not is_numpy_namespace(xp) and "array_api" not in accepts:
+        library = type(X).__module__.split(".")[0]
+        raise ValueError(f"{type(estimator).__name__} does not work on arrays of {library}; give X as a numpy array")
+
+
+def check_classes(y: Any, X: Any) -> np.ndarray:
+    """Validated labels for a method that can do without them; one per row, none missing."""
+    return column_or_1d(_to_numpy(_check_target(y, X)))
+
+
+def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
+    """Validate row weights; their sum is what the stopping rules count as the number of samples."""
+    if sample_weight is None:
+        return None
+    rows = np.empty((X.shape[0], 0))
+    weight = check_sample_weight(_to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True)
+    if np.count_nonzero(weight) < 2 or weight.sum() < 2:
+        raise ValueError(
+            f"sample_weight sums to {weight.sum():g} over {np.count_nonzero(weight)} rows: at least two must count. "
+            "Weights stand for repeated rows; scale relative ones to a mean of 1"
+        )
+    return weight
+
+
+def drop_weightless(
+    X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None
+) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+    """Leave out rows of weight zero, which must not count in any way."""
+    if sample_weight is None or np.all(sample_weight > 0):
+        return X, y, sample_weight
+    rows = np.flatnonzero(sample_weight)
+    return safe_indexing(X, rows), None if y is None else np.asarray(y)[rows], sample_weight[rows]
+
+
+def known_names(estimator: BaseEstimator) -> Any:
+    """Names of the columns: the table's own, or those given by ``name_features``; None if there are none."""
+    return getattr(estimator, "feature_names_in_", getattr(estimator, "_feature_names", None))
+
+
+def column_name(estimator: BaseEstimator, j: int) -> str:
+    """What people call column ``j`` of the table: its name, or its place."""
+    names = known_names(estimator)
+    return f"x{j}" if names is None else str(names[j])
+
+
+def _check_target(y: Any, X: Any) -> Any:
+    """Refuse targets of another length, missing or infinite ones, and say how many there are."""
+    if y is None:
+        return y
+    if num_samples(X) != num_samples(y):
+        raise ValueError(f"X has {num_samples(X)} rows, but y has {num_samples(y)}: give one target per row")
+    values = _to_numpy(y)
+    if values.ndim == 1 and values.dtype.kind in "fO":
+        for word, count in (("NaN or no label", _count_missing(values)), ("infinity", _count_infinite(values))):
+            if count:
+                raise ValueError(f"Input y contains {word} in {count} of {values.size} rows; drop those rows first")
+    return y
+
+
+def _to_numpy(values: Any) -> np.ndarray:
+    """An array of any library, or anything like one, as numpy."""
+    _, is_array_api = get_namespace(values)
+    return np.asarray(move_to(values, xp=np, device="cpu") if is_array_api else values)
+
+
+def _count_missing(values: np.ndarray) -> int:
+    if values.dtype.kind == "f":
+        return int(np.isnan(values).sum())
+    return sum(value is None or bool(value != value) for value in values.tolist())
+
+
+def _count_infinite(values: np.ndarray) -> int:
+    return int(np.isinf(values).sum()) if values.dtype.kind == "f" else 0
+
+
+def _check_frame(X: Any) -> None:
+    """Refuse data frames without columns, or with dates, which some libraries would turn into numbers silently."""
+    if not nw.dependencies.is_into_dataframe(X):
+        return
+    schema = nw.from_native(X, eager_only=True).schema
+    if not schema:
+        raise ValueError("Found a table with 0 feature(s) (no columns): there is nothing to rank")
+    if dates := [f"'{name}'" for name, dtype in schema.items() if dtype.is_temporal()]:
+        raise ValueError(f"{_enumerate_columns(dates)} not numeric but dates; encode or drop them first")
+
+
+def _non_numeric_columns(X: Any) -> list[str]:
+    """Columns of a table that cannot be read as numbers."""
+    if nw.dependencies.is_into_dataframe(X):
+        frame = nw.from_native(X, eager_only=True)
+        return [f"'{name}'" for name in frame.columns if not _is_numeric(frame[name].to_numpy())]
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
+        if any(isinstance(value, dict) for value in X.flat):
+            return []  # scikit-learn's TypeError says it already
+        return [f"{j}" for j in range(X.shape[1]) if not _is_numeric(X[:, j])]
+    return []
+
+
+def _is_numeric(values: np.ndarray) -> bool:
+    if values.dtype.kind in "mM":
+        return False
+    try:
+        values.astype(float)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _enumerate_columns(columns: list[str]) -> str:
+    named = ", ".join(columns[:_MOST_NAMED])
+    if len(columns) > _MOST_NAMED:
+        named += f" and {len(columns) - _MOST_NAMED} more"
+    return f"column {named} is" if len(columns) == 1 else f"columns {named} are"
+
+
+def _check_finite(X: Any, estimator: BaseEstimator) -> None:
+    """One cheap pass; only a table that fails it is searched column by column."""
+    values = X.data if sparse.issparse(X) else X
+    xp, _ = get_namespace(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if bool(xp.isfinite(xp.sum(values))) or bool(xp.all(xp.isfinite(values))):
+            return
+    dense_rows = X.tocoo() if sparse.issparse(X) else None
+    for test, word, (kind, cure) in (
+        (np.isnan, "NaN", ("missing", "impute")),
+        (np.isinf, "infinity", ("infinite", "replace")),
+    ):
+        if dense_rows is not None:
+            counts = np.bincount(dense_rows.col[test(dense_rows.data)], minlength=X.shape[1])
+        else:
+            counts = test(np.asarray(move_to(X, xp=np, device="cpu"))).sum(axis=0)
+        if guilty := np.flatnonzero(counts).tolist():
+            guilty_counts = {column_name(estimator, j): int(counts[j]) for j in guilty}
+            raise ValueError(f"Input X contains {word}: {_holding(guilty_counts, kind)}; {cure} or drop them first")
+
+
+def _holding(counts: dict[str, int], kind: str) -> str:
+    """``column 'age' holds 3 missing values``, or the same of several columns."""
+    if len(counts) == 1:
+        [(name, count)] = counts.items()
+        return f"column '{name}' holds {count} {kind} value{'s' if count > 1 else ''}"
+    named = ", ".join(f"'{name}' ({count})" for name, count in list(counts.items())[:_MOST_NAMED])
+    more = f" and {len(counts) - _MOST_NAMED} more" if len(counts) > _MOST_NAMED else ""
+    return f"columns {named}{more} hold {kind} values"
+
+
+def check_not_all_constant(X: Any) -> None:
+    """Refuse a table in which no column varies; usually settled by the first one."""
+    if sparse.issparse(X):
+        lowest, highest = X.min(axis=0).toarray(), X.max(axis=0).toarray()
+        varies = bool((lowest != highest).any())
+    else:
+        xp, _ = get_namespace(X)
+        varies = any(bool(xp.any(X[:, j] != X[0, j])) for j in range(X.shape[1]))
+    if not varies:
+        raise ValueError("every column of X is constant: there is nothing to rank")

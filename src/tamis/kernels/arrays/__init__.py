@@ -1,0 +1,1 @@
+"""Tables as arrays: blocks of rows, columns, scaling, copies, targets, tolerances."""

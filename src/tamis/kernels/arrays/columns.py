@@ -1,0 +1,251 @@
+"""Candidate columns as a linear operator, so that a search never needs them centered, weighted or even materialized.
+
+With row weights ``w`` (all one by default) and ``W = sum(w)``, the candidates of a least-squares search are
+
+    z_j = sqrt(w) * (x_j - mean_j),    mean_j = sum_i w_i x_ij / W    (mean_j = 0 without intercept),
+
+and all that the search asks of them is ``norm2[j] = ||z_j||^2``, products ``Z' V`` and a few columns ``Z[:, indices]``.
+Every ``V`` it sends is orthogonal to ``sqrt(w)`` once there is an intercept, so ``Z' V = X' (sqrt(w) V)``: centering
+costs nothing, and sparse input stays sparse.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from tamis._sklearn import (
+    get_namespace,
+    get_namespace_and_device,
+    is_numpy_namespace,
+    max_precision_float_dtype,
+    move_to,
+)
+from tamis.kernels.arrays.blocks import map_in_threads
+
+Array = Any  # an array of any Array-API namespace
+
+# A column whose spread is this much smaller than its size (squared) loses too many digits to implicit centering.
+_ILL_CENTERED = {"float64": 1e-6, "float32": 1e-4}
+# Spread that rounding alone explains, relative to the size of the column.
+_CONSTANT = 1e-13
+
+
+def to_numpy(values: Array) -> np.ndarray:
+    """An array of any namespace and device as numpy; numpy's own pass at once, for this is called at every step."""
+    return values if isinstance(values, np.ndarray) else move_to(values, xp=np, device="cpu")
+
+
+class Columns(ABC):
+    """What a least-squares search may ask of its candidates.
+
+    Attributes
+    ----------
+    n_samples, n_candidates : int
+    total : float
+        Sum of the row weights: the number of observations.
+    sqrt_weight : array of shape (n_samples,)
+    norm2 : array of shape (n_candidates,)
+        Squared norm of every centered, weighted column; exactly zero for constant ones.
+    """
+
+    xp: Any
+    device: Any
+    accumulator: Any
+    n_samples: int
+    n_candidates: int
+    total: float
+    fit_intercept: bool
+    sqrt_weight: Array
+    norm2: Array
+
+    def _set_rows(self, X: Array, sample_weight: np.ndarray | None, fit_intercept: bool) -> None:
+        self.xp, _, self.device = get_namespace_and_device(X)
+        self.accumulator = max_precision_float_dtype(self.xp, self.device)
+        self.n_samples = X.shape[0]
+        weight = np.ones(self.n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        self.total = float(weight.sum())
+        self.sqrt_weight = self.as_array(np.sqrt(weight))
+        self.fit_intercept = fit_intercept
+
+    def as_array(self, values: np.ndarray) -> Array:
+        """Move a numpy array to the candidates' namespace and device, in accumulation precision."""
+        if is_numpy_namespace(self.xp):
+            return np.asarray(values, dtype=float)
+        return self.xp.astype(move_to(values, xp=self.xp, device=self.device), self.accumulator, copy=False)
+
+    def as_index(self, indices: np.ndarray) -> Array:
+        """Move indices to the candidates' namespace and device."""
+        indices = np.asarray(indices, dtype=np.int64)
+        return indices if is_numpy_namespace(self.xp) else move_to(indices, xp=self.xp, device=self.device)
+
+    def center_rows(self, V: Array) -> Array:
+        """Weight the rows of ``V`` and, with an intercept, take its weighted mean out."""
+        V = V * self.sqrt_weight[:, None]
+        if self.fit_intercept:
+            unit = self.sqrt_weight / self.total**0.5
+            V = V - unit[:, None] * (unit @ V)[None, :]
+        return V
+
+    @abstractmethod
+    def dot(self, V: Array) -> Array:
+        """``Z' V`` for ``V`` of shape (n_samples, m) orthogonal to the intercept."""
+
+    @abstractmethod
+    def columns(self, indices: np.ndarray) -> Array:
+        """``Z[:, indices]``, materialized."""
+
+    @abstractmethod
+    def means(self, indices: np.ndarray) -> np.ndarray:
+        """``mean_j`` of the given candidates, as numpy."""
+
+
+def as_columns(X: Array, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True) -> Columns:
+    """Wrap a dense (numpy or Array-API) or scipy sparse table."""
+    kind = SparseColumns if sparse.issparse(X) else DenseColumns
+    return kind(X, sample_weight, fit_intercept=fit_intercept)
+
+
+def rounding_of(X: Array) -> float:
+    """Relative difference below which two figures computed from ``X`` are the same."""
+    return 1e-6 if str(X.dtype).endswith("float32") else 1e-12
+
+
+def tiles(X: Array) -> Iterator[tuple[slice, slice]]:
+    """Cut a dense table into tiles that fit a cache (or, on an accelerator, its memory) in double precision."""
+    (n_rows, n_columns), (xp, _) = X.shape, get_namespace(X)
+    width = min(n_columns, 8192)
+    height = max(1, (2**18 if is_numpy_namespace(xp) else 2**26) // width)
+    for left in range(0, n_columns, width):
+        for top in range(0, n_rows, height):
+            yield slice(top, min(top + height, n_rows)), slice(left, min(left + width, n_columns))
+
+
+class _TableColumns(Columns):
+    """Columns of a table that is never copied: implicit centering, except where a mean dwarfs the spread."""
+
+    X: Any
+    _mean: Array
+    _ill: np.ndarray
+
+    def _settle_moments(self, total: Array, size: Array) -> None:
+        """Means and norms from sums and sums of squares; ill-centered columns are settled from their entries."""
+        xp = self.xp
+        self._mean = total / self.total if self.fit_intercept else xp.zeros_like(total)
+        self.norm2 = size - self.total * self._mean**2
+        precision = "float32" if str(self.X.dtype).endswith("float32") else "float64"
+        ill = self.fit_intercept & (self.norm2 < _ILL_CENTERED[precision] * size)
+        self._ill = np.flatnonzero(to_numpy(ill))
+        if self._ill.size:
+            self._keep_centered(xp.take(size, self.as_index(self._ill)))
+
+    def _keep_centered(self, size: Array) -> None:
+        """Keep a centered copy of the columns that implicit centering would blur, and their exact norms."""
+        xp = self.xp
+        raw = self._raw(self._ill)
+        weight = self.sqrt_weight**2 / self.total
+        mean = weight @ raw
+        mean = mean + weight @ (raw - mean[None, :])
+        self._centered = self.sqrt_weight[:, None] * (raw - mean[None, :])
+        norm2 = xp.sum(self._centered**2, axis=0)
+        norm2 = xp.where(norm2 <= _CONSTANT**2 * size, xp.zeros_like(norm2), norm2)
+        place = np.arange(self.n_candidates)
+        place[self._ill] = self.n_candidates + np.arange(self._ill.size)
+        self._place = self.as_index(place)
+        self._mean = xp.take(xp.concat([self._mean, mean]), self._place)
+        self.norm2 = xp.take(xp.concat([self.norm2, norm2]), self._place)
+
+    @abstractmethod
+    def _raw(self, indices: np.ndarray) -> Array:
+        """The given columns as they are, dense, in double precision: an array of their own."""
+
+    @abstractmethod
+    def _table_dot(self, V: Array) -> Array:
+        """``X' (sqrt(w) V)``, in the table's own precision."""
+
+    def dot(self, V: Array) -> Array:
+        """``Z' V`` in one pass over the table."""
+        product = self.xp.astype(self._table_dot(V), self.accumulator, copy=False)
+        if self._ill.size:
+            product = self.xp.concat([product, self._centered.T @ V])
+            product = self.xp.take(product, self._place, axis=0)
+        return product
+
+    def columns(self, indices: np.ndarray) -> Array:
+        """``Z[:, indices]`` in double precision."""
+        Z = self._raw(indices)
+        Z -= self.xp.take(self._mean, self.as_index(indices))[None, :]
+        Z *= self.sqrt_weight[:, None]
+        return Z
+
+    def means(self, indices: np.ndarray) -> np.ndarray:
+        """Weighted means of the given columns."""
+        return to_numpy(self.xp.take(self._mean, self.as_index(indices)))
+
+
+class DenseColumns(_TableColumns):
+    """Columns of a dense numpy or Array-API table."""
+
+    def __init__(self, X: Array, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True) -> None:
+        self._set_rows(X, sample_weight, fit_intercept)
+        self.X = X
+        self.n_candidates = X.shape[1]
+        self._settle_moments(*self._moments())
+
+    def _moments(self) -> tuple[Array, Array]:
+        """Weighted sum and sum of squares of every column: one pass, accumulated in double precision."""
+        xp = self.xp
+        weight = self.sqrt_weight**2
+        total = xp.zeros(self.n_candidates, dtype=self.accumulator, device=self.device)
+        size = xp.zeros(self.n_candidates, dtype=self.accumulator, device=self.device)
+
+        def add(strip: list[tuple[slice, slice]]) -> None:
+            for rows, cols in strip:
+                tile = xp.astype(self.X[rows, cols], self.accumulator, copy=False)
+                total[cols] += weight[rows] @ tile
+                size[cols] += weight[rows] @ (tile * tile)
+
+        strips = [list(strip) for _, strip in groupby(tiles(self.X), key=lambda tile: tile[1].start)]
+        spread_out = map_in_threads if is_numpy_namespace(xp) else map  # strips touch different sums
+        list(spread_out(add, strips))
+        return total, size
+
+    def _raw(self, indices: np.ndarray) -> Array:
+        # numpy's take would copy a Fortran-ordered table whole; the standard has no other way
+        is_numpy = is_numpy_namespace(self.xp)
+        raw = self.X[:, indices] if is_numpy else self.xp.take(self.X, self.as_index(indices), axis=1)
+        return self.xp.astype(raw, self.accumulator, copy=False)
+
+    def _table_dot(self, V: Array) -> Array:
+        # float32 X times a float64 V would upcast the whole table: cast the small factor instead. (V' X)' and not
+        # X' V: BLAS streams a wide table twice as fast, and each direction's products stay contiguous.
+        weighted = self.xp.astype(V * self.sqrt_weight[:, None], self.X.dtype, copy=False)
+        return (weighted.T @ self.X).T
+
+
+class SparseColumns(_TableColumns):
+    """Columns of a scipy sparse table; zeros are never stored, whatever the mean is.
+
+    A column whose mean dwarfs its spread has hardly any zeros, so that its centered copy is no larger than it is.
+    """
+
+    def __init__(self, X: Any, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True) -> None:
+        self._set_rows(np.empty((X.shape[0], 0)), sample_weight, fit_intercept)
+        self.X = X.tocsc()
+        self.n_candidates = X.shape[1]
+        weight = self.sqrt_weight**2
+        squares = self.X.astype(float)
+        squares.data **= 2
+        self._settle_moments(np.asarray(self.X.T @ weight), np.asarray(squares.T @ weight))
+
+    def _raw(self, indices: np.ndarray) -> np.ndarray:
+        return self.X[:, indices].toarray().astype(float, copy=False)
+
+    def _table_dot(self, V: np.ndarray) -> np.ndarray:
+        weighted = (V * self.sqrt_weight[:, None]).astype(self.X.dtype, copy=False)
+        return np.asarray(self.X.T @ weighted)

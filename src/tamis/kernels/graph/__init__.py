@@ -1,0 +1,1 @@
+"""Graphs of the samples and the factorizations that follow them."""

@@ -1,0 +1,1 @@
+"""Nearest neighbors and what is computed from them."""

@@ -1,0 +1,185 @@
+r"""How well all features can be recovered from the neighbors that a few of them define.
+
+With :math:`N(i)` the neighbors of sample i, the p-nearest-neighbor regressor of every feature at once is one sparse
+averaging matrix P, and
+
+.. math:: R^2_j = 1 - \frac{\sum_i (x_{ij} - (PX)_{ij})^2}{\sum_i (x_{ij} - \bar x_j)^2}
+
+costs p additions per entry of X after a single neighbor search. Its mean over standardized features Z needs no feature
+at all: with :math:`K = Z Z' / D = (\phi_i'\phi_k)`,
+
+.. math:: \frac{1}{D}\sum_j R^2_j = 1 - \frac{1}{n}\sum_i \Big\|\phi_i - \frac{1}{p}\sum_{k \in N(i)} \phi_k\Big\|^2 .
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics.pairwise import euclidean_distances
+
+from tamis._sklearn import get_namespace_and_device, is_numpy_namespace, max_precision_float_dtype
+from tamis.kernels.arrays.blocks import blocks
+from tamis.kernels.arrays.columns import as_columns, to_numpy
+from tamis.kernels.arrays.scaling import scale_columns, unit_spread
+from tamis.kernels.neighbors.search import nearest_neighbors
+
+Array = Any  # an array of any Array-API namespace
+
+_CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of the column
+_TIE = 1e-11  # relative difference of squared distances below which the lower row is the nearer
+_BLOCK = {True: 2**22, False: 2**27}  # numbers held at a time: on the host, on an accelerator
+
+
+def own_neighbors(X: Array, n_neighbors: int, *, itself: bool) -> Array:
+    """Rows from which each row is predicted: its nearest others, one of them replaced by itself if ``itself``."""
+    if not itself:
+        return nearest_neighbors(X, n_neighbors)[0]
+    xp, _, device = get_namespace_and_device(X if not sparse.issparse(X) else np.empty(0))
+    own = xp.arange(X.shape[0], dtype=xp.int64, device=device)[:, None]
+    if n_neighbors == 1:
+        return own
+    return xp.concat([own, nearest_neighbors(X, n_neighbors - 1)[0]], axis=1)
+
+
+def r2_from_neighbors(X: Array, neighbors: Array, *, observed: Array | None = None) -> Array:
+    """R^2 of every column predicted by the mean over ``neighbors``, which are rows of ``X``.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        What is averaged.
+    neighbors : integer array of shape (n_queries, n_neighbors)
+    observed : array or sparse matrix of shape (n_queries, n_features), default=None
+        What is predicted; None stands for ``X`` itself.
+
+    Returns
+    -------
+    array of shape (n_features,)
+        At most 1; below 0 where the mean of the column does better; NaN for constant columns, where there is nothing
+        to recover, and 0 where other rows than these make it seem that there is.
+
+    Notes
+    -----
+    One pass over the columns in blocks; on the host, memory for a few million numbers beside the input.
+    """
+    observed = X if observed is None else observed
+    if sparse.issparse(X):
+        return _sparse_r2(X, neighbors, observed)
+    xp, _, device = get_namespace_and_device(X)
+    accumulator = max_precision_float_dtype(xp, device)
+    average = _averaging_matrix(neighbors, X.shape[0]) if is_numpy_namespace(xp) else None
+    width = _BLOCK[is_numpy_namespace(xp)] // max(X.shape[0], neighbors.shape[0])
+    found = []
+    for some in blocks(X.shape[1], width):
+        known = xp.astype(X[:, some], accumulator, copy=True)
+        seen = known if observed is X else xp.astype(observed[:, some], accumulator)
+        center = xp.mean(known, axis=0)
+        size = xp.sum(seen**2, axis=0) + seen.shape[0] * center**2  # rows unseen may be zero where the mean is not
+        seen = seen - center  # digits are saved where the mean dwarfs the spread
+        known = seen if observed is X else known - center
+        guess = average @ known if average is not None else _gathered_mean(xp, known, neighbors)
+        total = xp.sum((seen - xp.mean(seen, axis=0)) ** 2, axis=0)
+        found.append(_r2(xp, xp.sum((seen - guess) ** 2, axis=0), total, size))
+    return xp.concat(found)
+
+
+def _averaging_matrix(neighbors: np.ndarray, n_samples: int) -> sparse.csr_array:
+    """Row i averages the neighbors of i."""
+    n_queries, n_neighbors = neighbors.shape
+    ends = np.arange(0, n_queries * n_neighbors + 1, n_neighbors)
+    share = np.full(neighbors.size, 1.0 / n_neighbors)
+    return sparse.csr_array((share, neighbors.ravel(), ends), shape=(n_queries, n_samples))
+
+
+def _gathered_mean(xp: Any, X: Array, neighbors: Array) -> Array:
+    total = xp.take(X, neighbors[:, 0], axis=0)
+    for slot in range(1, neighbors.shape[1]):
+        total = total + xp.take(X, neighbors[:, slot], axis=0)
+    return total / neighbors.shape[1]
+
+
+def _r2(xp: Any, left: Array, total: Array, size: Array) -> Array:
+    constant = total <= _CONSTANT**2 * size
+    recovered = xp.where(left <= _CONSTANT * size, xp.full_like(total, xp.nan), xp.zeros_like(total))
+    return xp.where(constant, recovered, 1.0 - left / xp.where(constant, xp.ones_like(total), total))
+
+
+def _sparse_r2(X: Any, neighbors: np.ndarray, observed: Any) -> np.ndarray:
+    apart = observed - _averaging_matrix(neighbors, X.shape[0]) @ X
+    seen = as_columns(observed)
+    size = np.asarray(observed.multiply(observed).sum(axis=0)).ravel()
+    return _r2(np, np.asarray(apart.multiply(apart).sum(axis=0)).ravel(), seen.norm2, size)
+
+
+def standardized_gram(X: Array) -> np.ndarray:
+    """``K = Z Z' / D`` of the D standardized columns that are not constant, as numpy.
+
+    Cost O(n_samples^2 n_features) in blocks of columns, memory n_samples^2.
+    """
+    spread = unit_spread(X)
+    gram = _sparse_gram(X, spread) if sparse.issparse(X) else _dense_gram(X, spread)
+    return gram * (X.shape[0] / np.trace(gram)) if gram.any() else gram
+
+
+def _dense_gram(X: Array, spread: np.ndarray) -> np.ndarray:
+    xp, _, device = get_namespace_and_device(X)
+    accumulator = max_precision_float_dtype(xp, device)
+    gram = xp.zeros((X.shape[0], X.shape[0]), dtype=accumulator, device=device)
+    for some in blocks(X.shape[1], _BLOCK[is_numpy_namespace(xp)] // X.shape[0]):
+        block = xp.astype(X[:, some], accumulator)
+        block = scale_columns(block - xp.mean(block, axis=0), spread[some])
+        gram = gram + block @ block.T
+    return to_numpy(gram)
+
+
+def _sparse_gram(X: Any, spread: np.ndarray) -> np.ndarray:
+    """``(A - 1 m') (A - 1 m')'`` without ever subtracting the means m; constant columns are left out."""
+    columns = as_columns(X)
+    varying = np.flatnonzero(columns.norm2 > 0)
+    A = scale_columns(X.tocsc()[:, varying].astype(float), spread[varying])
+    mean = columns.means(varying) / spread[varying]
+    across = A @ mean
+    return (A @ A.T).toarray() - across[:, None] - across[None, :] + mean @ mean
+
+
+def fit_from_gram(gram: np.ndarray, neighbors: np.ndarray) -> float:
+    """Mean R^2 over all features from ``K = Z Z' / D`` alone; does not depend on the number of features."""
+    rows = np.arange(len(gram))[:, None]
+    to_neighbors = gram[rows, neighbors].mean(axis=1)
+    among = gram[neighbors[:, :, None], neighbors[:, None, :]].mean(axis=(1, 2))
+    return float(1.0 - np.mean(np.diagonal(gram) - 2.0 * to_neighbors + among))
+
+
+def fit_along(X: Any, order: np.ndarray, sizes: Sequence[int], gram: np.ndarray, n_neighbors: int) -> list[float]:
+    """Leave-one-out FIT of the first features of an order, dense or sparse, for ascending ``sizes``.
+
+    Distances only add up from one size to the next. Memory n_samples^2, time O(n_samples^2) per feature and per size.
+    """
+    spread = unit_spread(X)
+    distance2 = np.zeros((X.shape[0], X.shape[0]))
+    found, counted = [], 0
+    for size in sizes:
+        for some in blocks(size - counted, _BLOCK[True] // X.shape[0]):
+            added = order[counted + some.start : counted + some.stop]
+            block = X[:, added].toarray() if sparse.issparse(X) else X[:, added]
+            block = block - block.mean(axis=0, dtype=float)  # products of large numbers would blur distances
+            distance2 += euclidean_distances(scale_columns(block, spread[added]), squared=True)
+        counted = size
+        found.append(fit_from_gram(gram, _nearest(distance2, n_neighbors)))
+    return found
+
+
+def fit_of_all(gram: np.ndarray, n_neighbors: int) -> float:
+    """Leave-one-out FIT of all features together: ``K`` tells their distances, too."""
+    size = np.diagonal(gram)
+    return fit_from_gram(gram, _nearest(size[:, None] + size[None, :] - 2.0 * gram, n_neighbors))
+
+
+def _nearest(distance2: np.ndarray, n_neighbors: int) -> np.ndarray:
+    """Nearest other rows by squared distance; ties go to the lowest."""
+    settled = distance2 + _TIE * distance2.mean() * np.arange(len(distance2))
+    np.fill_diagonal(settled, np.inf)
+    return np.argpartition(settled, n_neighbors - 1, axis=1)[:, :n_neighbors]

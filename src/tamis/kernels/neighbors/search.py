@@ -1,0 +1,241 @@
+"""Exact nearest neighbors of the rows of a table, in bounded memory.
+
+A matrix product sieves out the candidates of a row, ``||a - b||^2 = ||a||^2 + ||b||^2 - 2 a'b`` in blocks of rows: a
+few more than are asked for, with a bound on how near any other row can be once rounding is allowed for. Distances of
+candidates then come from differences, so that equal points are at distance exactly zero. Where the bound cannot exclude
+a nearer row, because points nearly coincide, or one as far, because distances tie, all rows that might be meant are
+compared in the same way. Ties go to the lowest row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn import config_context
+from sklearn.neighbors import NearestNeighbors
+
+from tamis._sklearn import get_namespace_and_device, is_numpy_namespace, move_to
+from tamis.kernels.arrays.blocks import blocks
+from tamis.kernels.arrays.columns import to_numpy
+
+Array = Any  # an array of any Array-API namespace
+
+_SPARE = 3  # candidates beyond those asked for
+_TREE_COLUMNS = 6  # up to here a k-d tree beats the product
+_FEW, _TALL = 16, 8192  # candidates and rows up to which a sieve in single precision beats one in double
+_BLOCK = {True: 2**20, False: 2**27}  # numbers held at a time: on the host, on an accelerator
+_SPARSE_MEGABYTES = 64  # that a block of distances between sparse rows may take
+_SIEVE_BLOCK, _CACHE = 2**22, 2**17  # the same for a block of the product, and what stays in a cache
+
+
+def nearest_neighbors(X: Array, n_neighbors: int, *, query: Array | None = None) -> tuple[Array, Array]:
+    """Nearest rows of ``X``, by Euclidean distance, nearest first; ties go to the lowest row.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        numpy, scipy sparse, or any Array-API array, on its device.
+    n_neighbors : int
+        How many; at most ``n_samples``, less one where rows are their own queries.
+    query : array of shape (n_queries, n_features), default=None
+        Points to find neighbors of. None stands for the rows of ``X``, none of which is its own neighbor: the one to
+        leave out is known by its place, so that a copy of it counts.
+
+    Returns
+    -------
+    indices : array of shape (n_queries, n_neighbors), int64
+    distances : array of shape (n_queries, n_neighbors)
+
+    Notes
+    -----
+    Cost O(n_queries n_samples n_features) (a k-d tree for few columns), memory for one block of rows; many rows that
+    nearly coincide or tie cost more.
+    """
+    others = X.shape[0] - (query is None)
+    if not 1 <= n_neighbors <= others:
+        raise ValueError(f"n_neighbors={n_neighbors} must lie between 1 and {others}, the number of other rows")
+    asked = min(n_neighbors + (query is None) + _SPARE, X.shape[0])
+    if sparse.issparse(X):
+        X, query = X.tocsr(), None if query is None else query.tocsr()
+        candidates, bound = _search_product(X, X if query is None else query, asked)
+    else:
+        xp, _, _ = get_namespace_and_device(X)
+        center = xp.mean(X, axis=0)  # the nearer the origin, the fewer digits the product loses
+        X, query = X - center, None if query is None else query - center
+        candidates, bound = _choose_search(X, asked)(X, X if query is None else query, asked)
+    return _settle(X, query, candidates, bound, n_neighbors)
+
+
+def _choose_search(X: Array, asked: int) -> Any:
+    xp, _, _ = get_namespace_and_device(X)
+    if not is_numpy_namespace(xp):
+        return _search_device
+    if X.shape[1] <= _TREE_COLUMNS:
+        return _search_tree
+    return _search_single if asked <= _FEW and X.shape[0] <= _TALL else _search_product
+
+
+def _search_tree(X: np.ndarray, query: np.ndarray, asked: int) -> tuple[np.ndarray, np.ndarray]:
+    """Candidates by a k-d tree, whose distances are right but for the last digits."""
+    distances, indices = NearestNeighbors(n_neighbors=asked, algorithm="kd_tree").fit(X).kneighbors(query)
+    return indices, distances[:, -1].astype(float) ** 2 * (1 - 1e-12)
+
+
+def _search_product(X: Any, query: Any, asked: int) -> tuple[np.ndarray, np.ndarray]:
+    """Candidates by scikit-learn's blocked products in double precision, dense or sparse."""
+    with config_context(working_memory=_SPARSE_MEGABYTES):  # of which scikit-learn takes a gigabyte by default
+        distances, indices = NearestNeighbors(n_neighbors=asked, algorithm="brute").fit(X).kneighbors(query)
+    slack = _rounding(X.shape[1], 2.0**-53) * (_squared_size(query) + _squared_size(X).max())
+    return indices, distances[:, -1].astype(float) ** 2 - slack
+
+
+def _search_single(X: np.ndarray, query: np.ndarray, asked: int) -> tuple[np.ndarray, np.ndarray]:
+    """Candidates by products in single precision, half the traffic; a few minima cost less than a partition."""
+    unit = np.abs(X).max() or 1.0
+    points = np.asarray(X / unit, dtype=np.float32)
+    asking = points if query is X else np.asarray(query / unit, dtype=np.float32)
+    size, own = (_squared_size(table) / unit**2 for table in (X, query))
+    slack = _rounding(X.shape[1], 2.0**-24) * (own + size.max())
+    half = (size / 2).astype(np.float32)
+    indices, bound = np.empty((len(query), asked), dtype=np.int64), np.empty(len(query))
+    for block in blocks(len(query), _SIEVE_BLOCK // len(X)):
+        values = asking[block] @ points.T
+        np.subtract(half, values, out=values)  # half of ||b||^2 - 2 a'b
+        rows = np.arange(len(values))
+        for rank in range(asked):
+            indices[block, rank] = values.argmin(axis=1)
+            bound[block] = values[rows, indices[block, rank]]
+            values[rows, indices[block, rank]] = np.inf
+    return indices, (2.0 * bound + own - slack) * unit**2
+
+
+def _search_device(X: Array, query: Array, asked: int) -> tuple[Array, Array]:
+    """Candidates by matrix products on the device where the points live."""
+    xp, _, _ = get_namespace_and_device(X)
+    size, own = xp.sum(X * X, axis=1), xp.sum(query * query, axis=1)
+    slack = _rounding(X.shape[1], 2.0 ** (-24 if X.dtype == xp.float32 else -53)) * (own + xp.max(size))
+    indices, last = [], []
+    for rows in blocks(query.shape[0], _BLOCK[False] // X.shape[0]):
+        values = size[None, :] - 2.0 * (query[rows, :] @ X.T)
+        found = xp.astype(_smallest(xp, values, asked), xp.int64)
+        indices.append(found)
+        last.append(xp.max(xp.take_along_axis(values, found, axis=1), axis=1))
+    return xp.concat(indices, axis=0), xp.concat(last) + own - slack
+
+
+def _rounding(n_columns: int, unit: float) -> float:
+    """What rounding can do to ``b'b - 2 a'b``, relative to the size of the points."""
+    return 2.0 * (n_columns + 8) * unit
+
+
+def _squared_size(X: Any) -> np.ndarray:
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=float).reshape(-1)
+    return np.einsum("ij,ij->i", X, X, dtype=float)
+
+
+def _smallest(xp: Any, values: Array, count: int) -> Array:
+    """Places of the smallest values of every row; a whole sort only where the namespace has nothing better."""
+    if hasattr(xp, "topk"):
+        return xp.topk(values, count, dim=1, largest=False).indices
+    if hasattr(xp, "argpartition"):
+        return xp.argpartition(values, min(count, values.shape[1] - 1), axis=1)[:, :count]
+    return xp.argsort(values, axis=1)[:, :count]
+
+
+def _settle(X: Array, query: Array | None, candidates: Array, bound: Array, n_neighbors: int) -> tuple[Array, Array]:
+    """Exact distances of the candidates, sorted by distance and then by row; a second look where they may not do."""
+    xp, _, device = get_namespace_and_device(candidates)
+    candidates = xp.sort(xp.astype(candidates, xp.int64, copy=False), axis=1)
+    complete = candidates.shape[1] == X.shape[0]
+    height = (_CACHE if is_numpy_namespace(xp) else _BLOCK[False]) // (candidates.shape[1] * X.shape[1])
+    indices, distances = [], []
+    for block in blocks(candidates.shape[0], height):
+        rows = xp.arange(block.start, block.stop, device=device)
+        place = candidates[block, :]
+        distance = _distances(X, query, rows, place)
+        if query is None:
+            distance = xp.where(place == rows[:, None], xp.full_like(distance, xp.inf), distance)
+        order = xp.argsort(distance, axis=1, stable=True)[:, :n_neighbors]
+        place, distance = xp.take_along_axis(place, order, axis=1), xp.take_along_axis(distance, order, axis=1)
+        unsure = xp.astype(distance[:, -1], bound.dtype) ** 2 >= bound[block]
+        if not complete and bool(xp.any(unsure)):
+            place, distance = _look_again(X, query, rows, place, distance, xp.nonzero(unsure)[0])
+        indices.append(place)
+        distances.append(distance)
+    return xp.concat(indices, axis=0), xp.concat(distances, axis=0)
+
+
+def _distances(X: Array, query: Array | None, rows: Array, place: Array) -> Array:
+    """Distances of some queries to some rows of ``X`` each, from differences."""
+    asking = X if query is None else query
+    if sparse.issparse(X):
+        apart = asking[np.repeat(rows, place.shape[1])] - X[place.ravel()]
+        return np.sqrt(np.asarray(apart.multiply(apart).sum(axis=1)).reshape(place.shape))
+    xp, _, _ = get_namespace_and_device(X)
+    if is_numpy_namespace(xp):
+        apart = X[place]
+        apart -= asking[rows, None, :]
+        return np.sqrt(np.einsum("ijk,ijk->ij", apart, apart))
+    near = xp.reshape(xp.take(X, xp.reshape(place, (-1,)), axis=0), (*place.shape, X.shape[1]))
+    near = near - xp.take(asking, rows, axis=0)[:, None, :]
+    return xp.sqrt(xp.sum(near * near, axis=2))
+
+
+def _look_again(
+    X: Array, query: Array | None, rows: Array, indices: Array, distances: Array, unsure: Array
+) -> tuple[Array, Array]:
+    """Compare all rows that rounding cannot exclude from being among the nearest of the unsure ones."""
+    xp, _, device = get_namespace_and_device(indices)
+    places = to_numpy(unsure)
+    settled_at, settled_in = [], []
+    for block in blocks(places.size, _BLOCK[is_numpy_namespace(xp)] // X.shape[0]):
+        asking = xp.take(rows, unsure[block])
+        reach = to_numpy(xp.take(distances[:, -1], unsure[block])).astype(float)
+        i, j = _within_reach(X, query, asking, reach)
+        apart = _pair_distances(X, query, to_numpy(asking)[i], j)
+        order = np.lexsort((j, apart, i))
+        start = np.searchsorted(i[order], np.arange(reach.size))
+        nearest = order[start[:, None] + np.arange(indices.shape[1])]
+        settled_at.append(j[nearest])
+        settled_in.append(apart[nearest])
+    found_at: Any = to_numpy(indices).copy()
+    found_in: Any = to_numpy(distances).copy()
+    found_at[places], found_in[places] = np.concatenate(settled_at), np.concatenate(settled_in)
+    if is_numpy_namespace(xp):
+        return found_at, found_in
+    return move_to(found_at, xp=xp, device=device), move_to(found_in, xp=xp, device=device)
+
+
+def _within_reach(X: Array, query: Array | None, rows: Array, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs (query, row of ``X``) that may be no farther apart than ``reach``, by a product with room for rounding."""
+    asking = X if query is None else query
+    if sparse.issparse(X):
+        some, unit = asking[rows], 2.0**-53
+        product, own, size = (some @ X.T).toarray(), _squared_size(some), _squared_size(X)
+    else:
+        xp, _, _ = get_namespace_and_device(X)
+        some, unit = xp.take(asking, rows, axis=0), 2.0 ** (-24 if X.dtype == xp.float32 else -53)
+        product, own, size = (
+            to_numpy(each).astype(float) for each in (some @ X.T, xp.sum(some**2, axis=1), xp.sum(X**2, axis=1))
+        )
+    apart = own[:, None] + size[None, :] - 2.0 * product
+    slack = _rounding(X.shape[1], unit) * (own + size.max()) + 1e-6 * reach**2
+    near = apart <= (reach**2 + slack)[:, None]
+    if query is None:
+        near[np.arange(len(near)), to_numpy(rows)] = False
+    i, j = np.nonzero(near)
+    return i, j
+
+
+def _pair_distances(X: Array, query: Array | None, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Distances of pairs, from differences, as numpy."""
+    on_host = sparse.issparse(X) or isinstance(X, np.ndarray)
+    xp, _, device = (np, None, None) if on_host else get_namespace_and_device(X)
+    found = []
+    for some in blocks(rows.size, _BLOCK[on_host] // X.shape[1]):
+        pair = [part[some] if on_host else move_to(part[some], xp=xp, device=device) for part in (rows, others)]
+        found.append(to_numpy(_distances(X, query, pair[0], pair[1][:, None])).reshape(-1))
+    return np.concatenate(found)

@@ -1,0 +1,1 @@
+"""The law of a random probe."""

@@ -1,0 +1,1 @@
+"""Filters and detectors of signals and images."""

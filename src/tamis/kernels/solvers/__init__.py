@@ -1,0 +1,1 @@
+"""Solvers of the optimization problems that several methods pose."""

@@ -1,0 +1,1 @@
+"""Columns that stand for all columns."""

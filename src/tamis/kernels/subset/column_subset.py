@@ -1,0 +1,316 @@
+r"""Columns that stand for all columns: the algebra behind column-subset selection.
+
+Notation: ``Z`` holds the centered columns divided by ``sqrt(n)``, so that ``Z' Z`` is their covariance matrix (their
+correlation matrix once they are scaled); ``S`` are the columns chosen so far, ``Q`` an orthonormal basis of their span,
+``P = I - Q Q'`` and ``r_j = P z_j`` what they leave of column j.
+
+*Greedy reconstruction* adds the column that explains the most variance of all columns,
+
+    gain_j = || Z' r_j ||^2 / || r_j ||^2 = num_j / left_j.
+
+With ``q`` the unit direction of the chosen column and ``K = Z Z'``, everything follows from the two products
+``t = Z' q`` and ``w = Z' P K q`` (``P`` without ``q`` already), which are one pass over ``Z``: ``E = Z' P Z`` becomes
+``E - t t'``, and before it does ``E t = w + (t' t) t``, so that
+
+    num_j  = || E e_j ||^2  <-  num_j - 2 t_j w_j - t_j^2 (t' t),
+    left_j = e_j' E e_j     <-  left_j - t_j^2.
+
+All of this depends on ``Z`` through ``Z' Z`` alone. A table with more rows than columns is therefore first replaced by
+its triangular factor, which has as many rows as columns and the same ``Z' Z``; ``K`` is then never larger than ``Z``.
+
+*Pivoted QR* adds the column of which the most is left: the largest ``left_j``.
+
+Both figures are differences and lose digits as columns are used up. Every candidate therefore carries the error that
+rounding may have made since its figures were last computed from the column itself, and all candidates that could be the
+best within these errors are computed anew before one is chosen.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.kernels.arrays.blocks import blocks
+
+_CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of a column
+_TILE = 2**20  # entries of a block in double precision: 8 MB, which a cache may hold
+
+
+class Precision(NamedTuple):
+    """What rounding does to figures computed from a table, relatively."""
+
+    redundant: float  # share of a column below which nothing is left of it
+    product: float  # error of a product of two vectors, relative to their norms
+    tie: float  # difference below which two figures are the same
+
+
+_PRECISION = {"float64": Precision(1e-10, 1e-14, 1e-10), "float32": Precision(1e-5, 1e-6, 1e-5)}
+
+
+def precision_of(Z: np.ndarray) -> Precision:
+    """The rounding that goes with the type of a table."""
+    return _PRECISION[str(Z.dtype)]
+
+
+def column_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Cut a table into blocks of columns that a cache may hold."""
+    return blocks(n_columns, max(16, _TILE // max(n_rows, 1)))
+
+
+def first_largest(values: np.ndarray, tie: float) -> int:
+    """Index of the largest value; of those within ``tie``, relatively, the lowest."""
+    best = float(values.max())
+    return int(np.argmax(values >= best - tie * abs(best)))
+
+
+def center_columns(X: np.ndarray, *, scale: bool, share: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Centered columns divided by sqrt(n), and their squared norms, which are then the variances.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    scale : bool
+        Divide by the standard deviation as well.
+    share : bool
+        Divide by one number more, so that the squared norms are shares of the total: they sum to one.
+
+    Returns
+    -------
+    Z : ndarray of shape (n_samples, n_features)
+        A copy, of the type of ``X``; columns that rounding alone makes vary are exactly zero.
+    norm2 : ndarray of shape (n_features,)
+        In double precision: variances of the columns of ``X``, or ones, and exactly zero for constant columns.
+    """
+    n_rows, n_columns = X.shape
+    Z, norm2 = np.empty_like(X), np.zeros(n_columns)
+    for cols in column_blocks(n_rows, n_columns):
+        block = X[:, cols].astype(float)
+        size = np.abs(block).max(axis=0)
+        block -= block.mean(axis=0)
+        block -= block.mean(axis=0)  # what rounding left of a large mean
+        peak = np.abs(block).max(axis=0)
+        varies = peak > _CONSTANT * size
+        unit = np.where(varies, peak, 1.0)  # squares of very large or very small units would not be finite
+        block *= varies / unit
+        variance = np.mean(block * block, axis=0)
+        if scale:
+            block /= np.sqrt(np.where(varies, n_rows * variance, 1.0))
+            norm2[cols] = varies
+        else:
+            block *= unit / np.sqrt(n_rows)
+            norm2[cols] = variance * unit**2
+        Z[:, cols] = block
+    if share:
+        total = norm2.sum()
+        Z /= Z.dtype.type(total**0.5)
+        norm2 /= total
+    return Z, norm2
+
+
+def compress_rows(Z: np.ndarray) -> np.ndarray:
+    """A table with at most as many rows as columns and the same ``Z' Z``: the triangular factor, by blocks of rows."""
+    n_rows, n_columns = Z.shape
+    if n_rows <= n_columns:
+        return Z
+    factor = np.empty((0, n_columns), dtype=Z.dtype)
+    for rows in blocks(n_rows, max(4 * n_columns, _TILE // n_columns)):
+        factor = np.asarray(np.linalg.qr(np.vstack([factor, Z[rows]]), mode="r"))
+    return factor
+
+
+def gram_of_rows(Z: np.ndarray) -> np.ndarray:
+    """``K = Z Z'``; products in the table's own precision, summed in double precision."""
+    if Z.dtype == np.float64:
+        return Z @ Z.T
+    K = np.zeros((Z.shape[0], Z.shape[0]))
+    for cols in column_blocks(Z.shape[0], Z.shape[1]):
+        K += Z[:, cols] @ Z[:, cols].T
+    return K
+
+
+def quadratic_forms(Z: np.ndarray, K: np.ndarray) -> np.ndarray:
+    """``z_j' K z_j`` for every column."""
+    forms = np.empty(Z.shape[1])
+    K = K.astype(Z.dtype, copy=False)
+    for cols in column_blocks(*Z.shape):
+        forms[cols] = np.einsum("ij,ij->j", K @ Z[:, cols], Z[:, cols], dtype=float)
+    return forms
+
+
+def explained_by_each(Z: np.ndarray, norm2: np.ndarray) -> np.ndarray:
+    """Variance of all columns that each one explains alone, ``sum_i (z_i' z_j)^2 / z_j' z_j``; 0 for constant ones."""
+    Z = compress_rows(Z)
+    return np.divide(quadratic_forms(Z, gram_of_rows(Z)), norm2, out=np.zeros(norm2.size), where=norm2 > 0)
+
+
+class Basis:
+    """Orthonormal directions, one added at a time."""
+
+    def __init__(self, n_rows: int) -> None:
+        self._Q = np.empty((n_rows, 8), order="F")
+        self.size = 0
+
+    def append(self, q: np.ndarray) -> None:
+        """Add a unit vector that is orthogonal to the others."""
+        if self.size == self._Q.shape[1]:
+            self._Q = np.asfortranarray(np.hstack([self._Q, np.empty_like(self._Q)]))
+        self._Q[:, self.size] = q
+        self.size += 1
+
+    def residual(self, V: np.ndarray) -> np.ndarray:
+        """What is left of the columns of ``V`` off the basis; projected twice, which is enough."""
+        Q = self._Q[:, : self.size]
+        V = V - Q @ (Q.T @ V)
+        return V - Q @ (Q.T @ V)
+
+
+class ColumnSearch(ABC):
+    """Choose columns one at a time by a figure of what the earlier ones leave of each; iterate for (feature, figure).
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n_rows, n_columns)
+        Centered columns.
+    norm2 : ndarray of shape (n_columns,)
+        Their squared norms; columns with zero are never chosen.
+    """
+
+    def __init__(self, Z: np.ndarray, norm2: np.ndarray) -> None:
+        self.Z = Z
+        self.norm2 = norm2
+        self.precision = precision_of(Z)
+        self.basis = Basis(Z.shape[0])
+        self.left = np.where(norm2 > 0, norm2, -np.inf)  # -inf for columns out of play
+        self._slip = self.precision.product * np.sqrt(norm2)  # error of a product of a column with a unit vector
+        self._left_error = self._slip * np.sqrt(norm2)
+
+    @abstractmethod
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lowest and highest that the figure of each column may be, given what rounding does."""
+
+    @abstractmethod
+    def _refresh(self, columns: np.ndarray, residuals: np.ndarray) -> np.ndarray:
+        """Exact figures of some columns, from what is left of them."""
+
+    @abstractmethod
+    def _advance(self, q: np.ndarray) -> None:
+        """Bring the figures of all columns past a chosen direction: one pass over the table."""
+
+    def __iter__(self) -> Iterator[tuple[int, float]]:
+        while (choice := self._choose()) is not None:
+            feature, q, figure = choice
+            self.basis.append(q)
+            self._advance(q)
+            self.left[feature] = -np.inf
+            yield feature, figure
+
+    def _choose(self) -> tuple[int, np.ndarray, float] | None:
+        """The best column, its direction and its figure; None if nothing is left of any."""
+        while True:
+            alive = self.left > self.precision.redundant * self.norm2
+            self.left[~alive] = -np.inf
+            if not alive.any():
+                return None
+            low, high = self._bounds()
+            near = np.flatnonzero(alive & (high >= (1 - self.precision.tie) * low[alive].max()))
+            figures = self._recompute(near)
+            if figures.max() > -np.inf:
+                place = first_largest(figures, self.precision.tie)
+                feature = int(near[place])
+                residual = self.basis.residual(self.Z[:, feature].astype(float))
+                return feature, residual / np.linalg.norm(residual), float(figures[place])
+
+    def _recompute(self, columns: np.ndarray) -> np.ndarray:
+        """Figures of some columns from the columns themselves; -inf, and out of play, where nothing is left."""
+        figures = np.empty(columns.size)
+        for place in column_blocks(self.Z.shape[0], columns.size):
+            some = columns[place]
+            residuals = self.basis.residual(self.Z[:, some].astype(float))
+            self.left[some] = np.einsum("ij,ij->j", residuals, residuals)
+            self._left_error[some] = self._slip[some] * np.sqrt(self.left[some])
+            figures[place] = self._refresh(some, residuals)
+        gone = self.left[columns] <= self.precision.redundant * self.norm2[columns]
+        self.left[columns[gone]] = -np.inf
+        return np.where(gone, -np.inf, figures)
+
+    def _take_out(self, t: np.ndarray) -> None:
+        """Downdate the squared norms by ``t = Z' q``."""
+        self.left -= t * t
+        self._left_error += (2 * np.abs(t) + self._slip) * self._slip
+
+    def _dot(self, V: np.ndarray) -> np.ndarray:
+        """``V' Z`` in the table's own precision; a double ``V`` would make a single-precision table double."""
+        return (V.T.astype(self.Z.dtype, copy=False) @ self.Z).astype(float, copy=False)
+
+
+class ReconstructionSearch(ColumnSearch):
+    """Greedy reconstruction: the figure is the variance of all columns that a column explains beyond earlier ones."""
+
+    def __init__(self, Z: np.ndarray, norm2: np.ndarray) -> None:
+        super().__init__(compress_rows(Z), norm2)
+        self.K = gram_of_rows(self.Z)
+        self.num = quadratic_forms(self.Z, self.K)
+        self._num_error = self.precision.product * self.num
+        self._form_error = self.precision.product * float(np.linalg.norm(self.K))  # of q' K q, whatever is left of K
+
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        floor = self.precision.redundant * self.norm2
+        with np.errstate(divide="ignore", invalid="ignore"):  # columns out of play
+            low = (self.num - self._num_error) / (self.left + self._left_error)
+            high = (self.num + self._num_error) / np.maximum(self.left - self._left_error, floor)
+        return low - self._form_error, high + self._form_error
+
+    def _refresh(self, columns: np.ndarray, residuals: np.ndarray) -> np.ndarray:
+        left = self.left[columns]
+        # rounding of K may hide that a column explains at least what is left of itself
+        forms = np.maximum(np.einsum("ij,ij->j", self.K @ residuals, residuals), left**2)
+        figures = np.divide(forms, left, out=np.zeros(columns.size), where=left > 0)
+        self.num[columns] = forms
+        self._num_error[columns] = figures * self._left_error[columns]
+        return figures
+
+    def _advance(self, q: np.ndarray) -> None:
+        pull = self.K @ q
+        half = pull - 0.5 * (q @ pull) * q
+        # K is deflated as well, to P K P: what the chosen columns explain would drown the forms of what they leave
+        self.K -= np.column_stack([q, half]) @ np.vstack([half, q])
+        pull = self.basis.residual(pull)
+        t, w = self._dot(np.column_stack([q, pull]))
+        gain = t @ t
+        self.num -= t * (2 * w + gain * t)
+        slope_t, slope_w = 2 * np.abs(w) + 2 * gain * np.abs(t), 2 * np.abs(t) * np.linalg.norm(pull)
+        self._num_error += (slope_t + slope_w + (gain + np.linalg.norm(pull)) * self._slip) * self._slip
+        self._take_out(t)
+
+
+class PivotedSearch(ColumnSearch):
+    """Pivoted QR: the figure is the squared norm of what is left of a column.
+
+    Parameters
+    ----------
+    Z, norm2 : as for every search
+    first : int or None
+        Column to begin with, where norms do not tell.
+    """
+
+    def __init__(self, Z: np.ndarray, norm2: np.ndarray, *, first: int | None = None) -> None:
+        super().__init__(Z, norm2)
+        self._first = first
+
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.left - self._left_error, self.left + self._left_error
+
+    def _choose(self) -> tuple[int, np.ndarray, float] | None:
+        if self._first is None or self.basis.size:
+            return super()._choose()
+        z = self.Z[:, self._first].astype(float)
+        return self._first, z / np.linalg.norm(z), float(self.norm2[self._first])
+
+    def _refresh(self, columns: np.ndarray, residuals: np.ndarray) -> np.ndarray:
+        return self.left[columns].copy()
+
+    def _advance(self, q: np.ndarray) -> None:
+        self._take_out(self._dot(q[:, None])[0])

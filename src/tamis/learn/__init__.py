@@ -1,0 +1,1 @@
+"""Predictors that select features while they learn."""

@@ -1,0 +1,156 @@
+"""Majority vote of classifiers on subsets that were drawn from a learned probability."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tamis._sklearn import HasMethods, Interval, StrOptions, check_n_features, fit_context
+from tamis.kernels.arrays.targets import encode_classes
+from tamis.learn._voters import train_voters
+from tamis.rank.stochastic._feature_weighting import draw_subsets
+from tamis.rank.stochastic._named import NAMED, open_learner
+from tamis.rank.stochastic._ofw import OFW
+
+
+class OFWClassifier(ClassifierMixin, BaseEstimator):
+    r"""Vote of classifiers on subsets of features drawn from the probability that :class:`~tamis.OFW` learned.
+
+    .. math:: \bar A(x) = \arg\max_c \sum_{i=1}^n [A_{\omega^{(i)}}(x) = c], \qquad \omega^{(i)} \sim P^{\otimes k}
+
+    (Gadat & Younes 2007, Sec. 2.2 and Figure 1): a random forest's idea, with features drawn by what they are worth.
+
+    Parameters
+    ----------
+    ofw : OFW, default=None
+        How the probability is learned; None is ``OFW()``: give one to search over ``ofw__subset_size``. One that is
+        fitted already stays as it is inside of scikit-learn's ``FrozenEstimator``.
+    n_classifiers : int, default=50
+    estimator : name, learner or classifier, default=None
+        What votes, as for :class:`~tamis.OFW`; None is what the probability was learned with.
+    random_state : int, RandomState or None, default=None
+        Draws the subsets, and seeds ``ofw`` if it has no seed of its own.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    ofw_ : OFW
+    subsets_ : ndarray of shape (n_classifiers, subset_size)
+        The features drawn; one that was drawn twice counts once.
+    n_features_in_, feature_names_in_
+        As for every estimator.
+
+    Notes
+    -----
+    All classifiers learn from all rows. Many classes: each classifier gives one of them, support vector machines by the
+    plane that is passed farthest. Votes that tie go to the first class.
+
+    References
+    ----------
+    Gadat and Younes, "A stochastic algorithm for feature selection in pattern recognition", JMLR 8, 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tamis import OFW, OFWClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> voters = OFWClassifier(OFW(subset_size=2), n_classifiers=20, random_state=0).fit(X[::2], y[::2])
+    >>> voters.score(X[1::2], y[1::2]) > 0.9
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "ofw": [OFW, FrozenEstimator, None],
+        "n_classifiers": [Interval(Integral, 1, None, closed="left")],
+        "estimator": [StrOptions(set(NAMED)), HasMethods("fit_subsets"), HasMethods(["fit", "predict"]), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self, ofw: Any = None, *, n_classifiers: int = 50, estimator: Any = None, random_state: Any = None
+    ) -> None:
+        self.ofw = ofw
+        self.n_classifiers = n_classifiers
+        self.estimator = estimator
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any) -> OFWClassifier:
+        """Learn the probability, draw subsets from it, and train a classifier on each.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+        """
+        rng = check_random_state(self.random_state)
+        self.ofw_ = self._weigh(X, y, rng)
+        X, y = validate_data(self, X, y, accept_sparse=("csc", "csr"), dtype=[np.float64, np.float32])
+        check_n_features(self.ofw_, X, reset=False)
+        check_classification_targets(y)
+        self.classes_, codes = encode_classes(y)
+        self.subsets_ = draw_subsets(self.ofw_.probability_, self.n_classifiers, self.ofw_.subset_size_, rng)
+        estimator = self.ofw_.estimator if self.estimator is None else self.estimator
+        with open_learner(estimator, self.ofw_.n_jobs) as learner:
+            self._voters = train_voters(
+                learner, X, codes, self.classes_.size, self.subsets_, standardize=self.ofw_.standardize
+            )
+        return self
+
+    def _weigh(self, X: Any, y: Any, rng: np.random.RandomState) -> OFW:
+        """The probability: learned now, or as it was learned before."""
+        if isinstance(self.ofw, FrozenEstimator):
+            check_is_fitted(self.ofw.estimator)
+            if not isinstance(self.ofw.estimator, OFW):
+                raise ValueError(f"ofw={self.ofw} holds no OFW: freeze a fitted OFW")
+            return self.ofw.estimator
+        ofw = OFW() if self.ofw is None else clone(self.ofw)
+        if ofw.random_state is None:
+            ofw.set_params(random_state=int(rng.randint(np.iinfo(np.int32).max)))
+        return ofw.fit(X, y)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Share of the votes for each class.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        votes = self._voters.predict(X)
+        return np.stack([(votes == code).mean(axis=0) for code in range(self.classes_.size)], axis=1)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class with most votes.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        shares = self.predict_proba(X)  # first, for it says so where nothing was fitted
+        return self.classes_[shares.argmax(axis=1)]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,1 @@
+"""Rankers that eliminate features, the least useful first."""

@@ -1,0 +1,151 @@
+"""What an elimination trains: the problem behind a name or a scikit-learn estimator, and the targets it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import type_of_target
+
+from tamis.kernels.arrays.scaling import rescale_safely
+from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task, subproblems
+
+LOSSES = ("squared_hinge", "hinge", "logistic", "ridge")
+
+
+@dataclass(frozen=True)
+class Learner:
+    """One of the machines that are trained here, exactly.
+
+    Attributes
+    ----------
+    loss : str
+        "hinge", "squared_hinge", "logistic" or "ridge".
+    cost : float
+        Weight of the loss of a row against half the squared norm of the weights.
+    intercept : float
+        Value of the column that the intercept multiplies; 0 for none.
+    free_intercept : bool
+        Whether the intercept is not penalized.
+    class_weight : mapping, "balanced" or None
+    multiclass : str
+        "ovr" or "ovo".
+    kernel, gamma, degree, coef0
+        As in scikit-learn.
+    """
+
+    loss: str
+    cost: float
+    intercept: float = 1.0
+    free_intercept: bool = True
+    class_weight: Any = None
+    multiclass: str = "ovr"
+    kernel: Any = "linear"
+    gamma: float | str = "scale"
+    degree: float = 3
+    coef0: float = 0.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows, their targets and what an error on each costs."""
+
+    rows: np.ndarray
+    target: np.ndarray
+    cost: np.ndarray
+
+
+def read_estimator(estimator: Any, n_classes: int) -> Learner | None:
+    """The problem that a scikit-learn estimator solves, if it is one of ours; None otherwise."""
+    if type(estimator) in (SVC, LinearSVC, Ridge, RidgeClassifier, LogisticRegression):
+        estimator._validate_params()
+    if type(estimator) is SVC and estimator.kernel != "precomputed":
+        return Learner(
+            "hinge",
+            estimator.C,
+            class_weight=estimator.class_weight,
+            multiclass="ovo",
+            kernel=estimator.kernel,
+            gamma=estimator.gamma,
+            degree=estimator.degree,
+            coef0=estimator.coef0,
+        )
+    if n_classes > 2 and getattr(estimator, "class_weight", None) is not None:
+        return None  # liblinear weighs the one class, not the rest
+    if type(estimator) is LinearSVC and estimator.penalty == "l2" and estimator.multi_class == "ovr":
+        scale = estimator.intercept_scaling if estimator.fit_intercept else 0.0
+        return Learner(
+            estimator.loss, estimator.C, intercept=scale, free_intercept=False, class_weight=estimator.class_weight
+        )
+    if type(estimator) in (Ridge, RidgeClassifier) and _is_number(estimator.alpha) and not estimator.positive:
+        weight = getattr(estimator, "class_weight", None)
+        intercept = float(estimator.fit_intercept)
+        return Learner("ridge", 0.5 / estimator.alpha, intercept=intercept, class_weight=weight)
+    if type(estimator) is LogisticRegression and n_classes == 2 and _is_plain(estimator):
+        intercept = float(estimator.fit_intercept)
+        return Learner("logistic", estimator.C, intercept=intercept, class_weight=estimator.class_weight)
+    return None
+
+
+def _is_number(alpha: Any) -> bool:
+    return np.ndim(alpha) == 0 and alpha > 0
+
+
+def _is_plain(estimator: LogisticRegression) -> bool:
+    """Whether the penalty is the squared norm of the weights alone."""
+    ridge = estimator.l1_ratio in (None, 0) and estimator.penalty in ("l2", "deprecated")
+    return ridge and estimator.solver != "liblinear" and np.isfinite(estimator.C)
+
+
+def pose_problems(y: np.ndarray, task: str, learner: Learner) -> list[Problem]:
+    """One problem, or one per class or pair of classes."""
+    everything = np.arange(len(y))
+    if task == "regression":
+        values = rescale_safely(encode_target(y, task).values)[:, 0]
+        return [Problem(everything, values, np.full(len(y), learner.cost))]
+    classes, codes = encode_classes(y)
+    cost = learner.cost * class_weights(learner.class_weight, classes, y)[codes]
+    if classes.size == 2:
+        return [Problem(everything, np.where(codes == 1, 1.0, -1.0), cost)]
+    problems = []
+    for against, rows in subproblems(codes, classes.size, learner.multiclass):
+        problems.append(Problem(rows, np.where(codes[rows] == against[0], 1.0, -1.0), cost[rows]))
+    return problems
+
+
+def class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """One weight per class."""
+    if isinstance(class_weight, Mapping):
+        unknown = [label for label in class_weight if label not in classes.tolist()]
+        if unknown:
+            raise ValueError(f"class_weight names {unknown[0]!r}, which is no class of y")
+    weights = compute_class_weight(class_weight, classes=classes, y=y)
+    if not (np.all(weights > 0) and np.all(np.isfinite(weights))):
+        raise ValueError(f"class_weight={class_weight!r} must hold positive numbers")
+    return weights
+
+
+def settle_task(y: np.ndarray, task: str, estimator: Any) -> str:
+    """What to learn; refuses quantities where classes are needed, and tasks that an estimator is not for."""
+    name = f"'{estimator}'" if isinstance(estimator, str) else type(estimator).__name__
+    own = None
+    if isinstance(estimator, str):
+        own = {"auto": None, "ridge": None}.get(estimator, "classification")
+    elif is_classifier(estimator) or is_regressor(estimator):
+        own = "classification" if is_classifier(estimator) else "regression"
+    if task == "auto":
+        task = own or infer_task(y)
+    elif own is not None and own != task:
+        raise ValueError(f"task='{task}' contradicts estimator={name}, which is for {own}")
+    if task == "classification" and type_of_target(y).startswith("continuous"):
+        raise ValueError(
+            f"y holds quantities, and estimator={name} needs classes; use estimator='ridge' or a regressor, or give "
+            "classes as whole numbers or text"
+        )
+    return task

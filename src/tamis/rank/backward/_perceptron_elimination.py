@@ -1,0 +1,284 @@
+"""Perceptron elimination: large margins in a norm that follows the number of features left."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+
+from tamis._sklearn import Interval
+from tamis.base import Ranker, Ranking, Step, track
+from tamis.base._elimination import STEP_CONSTRAINT, batch_size
+from tamis.kernels.arrays.columns import as_columns, to_numpy
+from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, rescale_safely, standardize_columns
+from tamis.kernels.arrays.targets import encode_target
+from tamis.rank.backward._alma import Hyperplane, adapt_norm, count_spare, find_hyperplane, normalize_rows
+
+_CLOSE = 1e-9  # weights that differ by less, relatively, are the same: copies of a column
+
+
+@dataclass(frozen=True)
+class _Machines:
+    """The hyperplanes of one round, one per class beyond two.
+
+    Attributes
+    ----------
+    importance : ndarray of shape (n_features,)
+        Share of the weights, to the power q, that a feature has on average.
+    powers : ndarray of shape (n_hyperplanes, n_features)
+        The weights to the power q.
+    budgets : ndarray of shape (n_hyperplanes,)
+        How much of that each can do without.
+    """
+
+    runs: tuple[Hyperplane, ...]
+    importance: np.ndarray
+    powers: np.ndarray
+    budgets: np.ndarray
+
+    @property
+    def converged(self) -> bool:
+        return all(run.converged for run in self.runs)
+
+
+class PerceptronElimination(Ranker):
+    r"""Rank features by leaving out those whose weights a large-margin perceptron can spare, until it can spare none.
+
+    .. math:: \sum_{i\ \text{left out}} |w_i|^q \le \bigl(\alpha (1 - \alpha) \gamma\bigr)^q, \qquad
+              y_k\, w \cdot x_k > (1 - \alpha) \gamma, \quad \|x_k\|_p = 1, \quad \|w\|_q \le 1, \quad
+              \frac{1}{p} + \frac{1}{q} = 1
+
+    Each round runs ALMA on the features left, a perceptron that finds nearly the largest margin in the p-norm (Gentile
+    2001), with :math:`p = \max(2, 2 \ln D)` for D of them: where there are many, few weights are large, as with
+    multiplicative updates; where there are few it is close to a support vector machine. The smallest weights are left
+    out as long as the inequality holds (Lal et al. 2006, Sec. 2.3; Gentile 2004). When none can be, the method has
+    chosen; what is left is then eliminated likewise, ``step`` at a time, to be ranked as well.
+
+    Parameters
+    ----------
+    stop : rule, str, int, float or None, default="auto"
+        How many to keep; "auto" is the method's own choice, :class:`~tamis.stop.OwnChoice`.
+    alpha : float, default=0.5
+        Share of the margin to do without, in (0, 1]: ALMA finds at least 1 - alpha of the largest one, and leaving
+        features out costs at most alpha of that.
+    slack : float, default=1.0
+        Size of the slack feature that every row has for itself, relative to the row: errors are allowed, at a price
+        that falls with it. 0 is the paper's perceptron, which settles only where a hyperplane separates the classes.
+    step : int, float or "halving", default=0.1
+        Features to leave out at a time once none can be spared: a count, a fraction of those left, or down to the next
+        power of two. Without slack what is left then is ranked by its weights, for fewer may not separate the classes.
+    fit_intercept : bool, default=True
+        Add a constant feature, of the table's root mean square, that is never left out.
+    max_iter : int, default=5000
+        Passes over the rows in one run.
+    standardize : bool, default=True
+        Center the columns and scale them to unit variance, so that units do not matter; sparse ones are only scaled.
+    random_state : int, RandomState or None, default=None
+        Shuffles the rows before the first run; with None they are taken in their order.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features,)
+        Share of :math:`\|w\|_q^q` that a feature had when it was left out; NaN for constant columns, which are not
+        ranked.
+    path_ : tuple of Step
+        Best feature first; ``info`` holds ``n_features`` and ``p`` of the round in which it left, and ``spared``,
+        whether the inequality let it go.
+    n_iter_ : int
+        Passes of all runs.
+    order_, ranking_, support_, stop_
+        As for every ranker.
+    certificate_ : dict
+        ``converged``, ``n_iter``, ``n_corrections``, ``gamma`` (of the run at the method's own stop, the least one
+        over the classes), ``n_chosen`` and ``choice``.
+
+    Notes
+    -----
+    Why the inequality: by Hölder, leaving features out changes no margin by more than
+    :math:`(\sum |w_i|^q)^{1/q} \|x\|_p`, which it keeps below :math:`\alpha (1 - \alpha) \gamma`. ALMA ends with all
+    margins above :math:`(1 - \alpha) \gamma`, so that those of the truncated weights stay above
+    :math:`(1 - \alpha)^2 \gamma`. Lal et al. print :math:`\sum |w_i| \ge 1 - \alpha (1 - \alpha) \gamma^{p/(p-1)}`
+    for those kept, without the power q on the weights and the bracket. That is the same for q = 1 only; in other norms
+    :math:`\sum |w_i|` can exceed :math:`\|w\|_q = 1` many times over, and nearly all features could go at once.
+
+    :math:`\gamma` is the margin that the last pass held against the rows, never below the largest one there is. A
+    projected w may be shorter than one, and the inequality is for w as it is.
+
+    Deviations: the slack, measured in the 2-norm whatever p is (see :func:`tamis.rank.backward._alma.find_hyperplane`);
+    features alone are left out, and a row's length without its slack counts in the bound. With more than two classes
+    there is one machine for each against the rest; features go by their mean share of the weights, and as many as
+    *every* machine can spare. At least one is kept.
+
+    Cost: O(n D) per pass and O(D) per correction, of which a run makes at most :math:`2 (p - 1) (2 / \alpha - 1)^2 /
+    \gamma_*^2 + 8 / \alpha - 4`, :math:`\gamma_*` being the largest margin.
+
+    References
+    ----------
+    Lal, Chapelle, Weston and Elisseeff, "Embedded methods", in Feature Extraction, Springer, 2006, Sec. 2.3. Gentile,
+    "A new approximate maximal margin classification algorithm", JMLR 2, 2001. Gentile, "Fast feature selection from
+    microarray expression data via multiplicative large margin algorithms", NIPS 16, 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tamis import PerceptronElimination
+    >>> X = np.random.RandomState(0).standard_normal((60, 200))
+    >>> y = X[:, 3] - X[:, 8] > 0
+    >>> found = PerceptronElimination(stop=2).fit(X, y)
+    >>> found.get_feature_names_out()
+    array(['x3', 'x8'], dtype=object)
+    """
+
+    one_shot: ClassVar[bool] = False
+    provides: ClassVar[frozenset[str]] = frozenset({"own_choice"})
+    accepts: ClassVar[frozenset[str]] = frozenset({"sparse"})
+    natural_stop: ClassVar[tuple[str, dict[str, Any]]] = ("own-choice", {})
+
+    _parameter_constraints: ClassVar[dict] = {
+        **Ranker._parameter_constraints,
+        "alpha": [Interval(Real, 0, 1, closed="right")],
+        "slack": [Interval(Real, 0, None, closed="left")],
+        "step": STEP_CONSTRAINT,
+        "fit_intercept": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "standardize": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        stop: Any = "auto",
+        alpha: float = 0.5,
+        slack: float = 1.0,
+        step: float | str = 0.1,
+        fit_intercept: bool = True,
+        max_iter: int = 5000,
+        standardize: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.stop = stop
+        self.alpha = alpha
+        self.slack = slack
+        self.step = step
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.standardize = standardize
+        self.random_state = random_state
+
+    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        check_classification_targets(y)
+        labels = encode_target(np.asarray(y), "classification").values.T
+        labels = np.where(labels > 0, 1.0, -1.0)
+        Z, alive = self._table(X)
+        if not alive.size:
+            raise ValueError("every column of X is constant, up to rounding: there is nothing to rank")
+        if self.random_state is not None:
+            rows = rng.permutation(Z.shape[0])
+            Z, labels = Z[rows], labels[:, rows]
+        return self._eliminate(Z.tocsc() if sparse.issparse(Z) else Z, labels, alive)
+
+    def _table(self, X: Any) -> tuple[Any, np.ndarray]:
+        """The table that the perceptron sees, and the columns of it that vary."""
+        X = X.astype(float)
+        Z = ldexp_columns(X, overflow_exponents(X)) if self.standardize else rescale_safely(X)
+        varies = np.flatnonzero(to_numpy(as_columns(Z).norm2) > 0)
+        return (standardize_columns(Z) if self.standardize else Z), varies
+
+    def _eliminate(self, Z: Any, labels: np.ndarray, alive: np.ndarray) -> Ranking:
+        """Rounds of runs, to the last feature."""
+        departed: list[Step] = []
+        rounds: list[_Machines] = []
+        certificate: dict[str, Any] = {}
+        for _ in track(self, count(), task_name="eliminate"):
+            machines = self._run(Z[:, alive], labels)
+            rounds.append(machines)
+            leaving = Ranking.from_scores(machines.importance, rounding=_CLOSE).order[::-1]  # of equals the last first
+            n_spare = self._count_spare(machines, leaving) if not certificate else 0
+            if not n_spare and not certificate:
+                certificate = self._describe_choice(machines, alive, int(alive[leaving[0]]))
+            n_leaving = n_spare or (batch_size(self.step, alive.size) if self.slack else alive.size)
+            info = {"n_features": alive.size, "p": adapt_norm(alive.size), "spared": n_spare > 0}
+            departed += [Step(int(alive[j]), float(machines.importance[j]), info) for j in leaving[:n_leaving]]
+            kept = np.sort(leaving[n_leaving:])
+            if not kept.size:
+                break
+            alive = alive[kept]
+        else:  # a callback has ended the elimination
+            rest = np.argsort(machines.importance[kept], kind="stable")
+            departed += [Step(int(alive[j]), float(machines.importance[kept[j]]), {}) for j in rest]
+            certificate = certificate or {"n_chosen": alive.size, "choice": "the elimination was ended before its time"}
+        return self._rank_departed(departed[::-1], Z.shape[1], rounds, certificate)
+
+    def _run(self, Z: Any, labels: np.ndarray) -> _Machines:
+        """One hyperplane per row of ``labels``."""
+        n_features, p = Z.shape[1], adapt_norm(Z.shape[1])
+        rows = normalize_rows(self._add_constant(Z), p)
+        runs = tuple(self._find(rows, label, p) for label in labels)
+        q = p / (p - 1)
+        powers = np.abs([run.weights[:n_features] for run in runs]) ** q
+        length = np.hypot(1.0, self.slack)  # of a row with its slack, whose features have length one
+        budgets = [(self.alpha * (1 - self.alpha) * run.gamma * length) ** q * run.converged for run in runs]
+        total = powers.sum(axis=1, keepdims=True)
+        shares = np.divide(powers, total, out=np.zeros_like(powers), where=total > 0)
+        return _Machines(runs, shares.mean(axis=0), powers, np.array(budgets))
+
+    def _find(self, rows: Any, label: np.ndarray, p: float) -> Hyperplane:
+        passes = track(self, range(1, self.max_iter + 1), task_name="pass", total=self.max_iter)
+        return find_hyperplane(rows, label, p=p, alpha=self.alpha, slack=self.slack, passes=passes)
+
+    def _add_constant(self, Z: Any) -> Any:
+        if not self.fit_intercept:
+            return Z
+        values = Z.data if sparse.issparse(Z) else Z
+        constant = np.full((Z.shape[0], 1), np.sqrt(np.sum(values**2) / (Z.shape[0] * Z.shape[1])))
+        return sparse.hstack([Z, constant], format="csr") if sparse.issparse(Z) else np.hstack([Z, constant])
+
+    def _count_spare(self, machines: _Machines, leaving: np.ndarray) -> int:
+        """How many of those to leave every machine can spare, one being kept."""
+        return min(count_spare(machines.powers[:, leaving], machines.budgets), leaving.size - 1)
+
+    def _describe_choice(self, machines: _Machines, alive: np.ndarray, next_out: int) -> dict[str, Any]:
+        """How many features are left where none can be spared, and why."""
+        gamma = min(run.gamma for run in machines.runs)
+        n_left = f"{alive.size} feature{'s' if alive.size > 1 else ''}"
+        if not machines.converged:
+            choice = f"the perceptron on {n_left} did not settle, so that no more could be left out"
+        elif alive.size == 1:
+            choice = f"all but one could be spared: kept '{self._feature_name(next_out)}'"
+        else:
+            choice = (
+                f"to leave out '{self._feature_name(next_out)}', the last of {n_left}, could cost more than "
+                f"{self.alpha:.0%} of the margin {(1 - self.alpha) * gamma:.3g}"
+            )
+        return {"n_chosen": alive.size, "choice": choice, "gamma": gamma}
+
+    def _rank_departed(
+        self, path: Sequence[Step], n_features: int, rounds: list[_Machines], certificate: dict[str, Any]
+    ) -> Ranking:
+        """Best first, and how the runs went; a warning if one of them was cut short."""
+        runs = [run for machines in rounds for run in machines.runs]
+        short = sum(not run.converged for run in runs)
+        if short:
+            advice = "give slack > 0, which separates any classes" if self.slack == 0 else f"raise slack={self.slack:g}"
+            warnings.warn(
+                f"PerceptronElimination ended {short} of {len(runs)} runs while rows were still corrected; {advice}, "
+                f"or raise max_iter={self.max_iter}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.n_iter_ = sum(run.n_passes for run in runs)
+        order = np.array([step.feature for step in path], dtype=np.int64)
+        scores = np.full(n_features, np.nan)
+        scores[order] = [step.criterion for step in path]
+        n_corrections = sum(run.n_corrections for run in runs)
+        settled = {"converged": short == 0, "n_iter": self.n_iter_, "n_corrections": n_corrections}
+        return Ranking(order, scores, tuple(path), {**settled, **certificate})

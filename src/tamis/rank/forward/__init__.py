@@ -1,0 +1,1 @@
+"""Rankers that add one feature after another."""

@@ -1,0 +1,273 @@
+"""What the two orthogonal least-squares rankers share: candidates, steps, model, weights, dictionaries."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tamis._sklearn import HasMethods, Interval, StrOptions, check_feature_names_in, fit_context
+from tamis.base import Ranker, SequentialRanker, Step
+from tamis.kernels.arrays.columns import Columns, as_columns
+from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
+from tamis.kernels.solvers.orthogonal_search import Direction, OrthogonalSearch
+from tamis.rank._subproblems import SubproblemMixin
+from tamis.rank.forward._least_squares_model import LeastSquaresModel, model_from_path
+
+
+class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
+    """Sequential ranker whose k-th step extends a linear model: it provides ``"nested_linear"``.
+
+    Rules that require ``"nested_linear"`` find in every ``Step.info``: ``dof`` (dimension of the space in which the
+    step's squared cosine was taken), ``n_candidates``, ``n_targets``, ``r2`` and ``press``; and may ask the ranker for
+    :meth:`_candidates` and :meth:`_targets` to look at the data again.
+    """
+
+    provides: ClassVar[frozenset[str]] = frozenset({"nested_linear"})
+    accepts: ClassVar[frozenset[str]] = frozenset({"sparse", "array_api"})
+    natural_stop: ClassVar = ("probe", {"risk": 0.05})
+
+    _parameter_constraints: ClassVar[dict] = {
+        **Ranker._parameter_constraints,
+        "task": [StrOptions({"auto", "regression", "classification"})],
+        "multiclass": [StrOptions({"joint", "ovr", "ovo"})],
+        "fit_intercept": ["boolean"],
+        "max_features": [Interval(Integral, 1, None, closed="left"), None],
+        "tol": [Interval(Real, 0, 1, closed="neither"), None],
+        "dictionary": [HasMethods(["compute"]), None],
+    }
+
+    fit_intercept: bool
+    max_features: int | None
+    tol: float | None
+    dictionary: Any
+
+    @abstractmethod
+    def _directions(self, X: Any, columns: Columns, Y: np.ndarray, limit: int | None) -> Iterator[Direction]:
+        """The method's search."""
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LeastSquaresRanker:
+        """Rank the features of ``X`` and decide how many to keep.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts; the stopping rules take its sum as the number of samples.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _n_candidates(self, X: Any) -> int:
+        if self.dictionary is None:
+            return X.shape[1]
+        return self.dictionary_.n_candidates(X.shape[1])
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+        """What came in, and the dictionary fitted on it: some know how many features they have only then."""
+        X, y, sample_weight = super()._validate(X, y, sample_weight)
+        if self.dictionary is not None:
+            rows, target = _readable(X, _finite(self.dictionary)), self._check_drawn(np.asarray(y))
+            self.dictionary_ = clone(self.dictionary).fit(rows, target, sample_weight=sample_weight)
+        return X, y, sample_weight
+
+    def _check_drawn(self, y: np.ndarray) -> np.ndarray:
+        """The target as dictionaries know it, codes of classes or numbers, unless problems could not share features."""
+        task = infer_task(y) if self.task == "auto" else self.task
+        if task == "regression":
+            return y
+        classes, codes = encode_classes(y)
+        if classes.size > 2 and self.multiclass != "joint" and getattr(self.dictionary, "is_drawn", False):
+            raise ValueError(
+                f"multiclass='{self.multiclass}' ranks for several problems, each of which would draw another "
+                f"{type(self.dictionary).__name__}; use multiclass='joint'"
+            )
+        return codes
+
+    def _candidates(self, X: Any, sample_weight: np.ndarray | None = None) -> Columns:
+        if self.dictionary is None:
+            return as_columns(X, sample_weight, fit_intercept=self.fit_intercept)
+        return self.dictionary_.candidates(X, sample_weight, fit_intercept=self.fit_intercept)
+
+    def _features(self, X: Any, indices: np.ndarray) -> Any:
+        return super()._features(X, indices) if self.dictionary is None else self.dictionary_.compute(X, indices)
+
+    def _feature_name(self, j: int) -> str:
+        if self.dictionary is None:
+            return super()._feature_name(j)
+        return str(self.dictionary_.names(np.array([j]), check_feature_names_in(self))[0])
+
+    def _targets(self, y: np.ndarray) -> np.ndarray:
+        return encode_target(y, self.task).values
+
+    def _steps(
+        self,
+        X: Any,
+        y: np.ndarray | None,
+        rng: np.random.RandomState,
+        limit: int | None,
+        sample_weight: np.ndarray | None = None,
+    ) -> Iterator[Step]:
+        target = encode_target(np.asarray(y), self.task)
+        columns = self._candidates(X, sample_weight)
+        self._remember(columns, target.values, target.classes, sample_weight)
+        limit = min((most for most in (limit, self.max_features) if most is not None), default=None)
+        steps = self._described(columns, target.values, self._directions(X, columns, target.values, limit))
+        return steps if limit is None else islice(steps, limit)
+
+    def _retrace(
+        self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, order: np.ndarray
+    ) -> tuple[Step, ...]:
+        columns, values = self._candidates(X, sample_weight), self._targets(np.asarray(y))
+        search = OrthogonalSearch(columns, values, tol=self.tol)
+        return tuple(self._described(columns, values, search.follow(order.tolist())))
+
+    def _described(self, columns: Columns, values: np.ndarray, directions: Iterable[Direction]) -> Iterator[Step]:
+        """Directions as steps, with the error of the least-squares model that they build."""
+        xp = columns.xp
+        left = columns.center_rows(columns.as_array(values))
+        leverage = columns.sqrt_weight**2 / columns.total if self.fit_intercept else 0 * columns.sqrt_weight
+        size = float(xp.sum(left**2))
+        for n, step in enumerate(directions, start=1):
+            left = left - step.q[:, None] * columns.as_array(step.projection)[None, :]
+            leverage = leverage + step.q**2
+            unseen = 1 - leverage
+            error2 = xp.sum(left**2, axis=1)
+            press = float(xp.sum(error2 / xp.where(unseen > 1e-10, unseen, xp.ones_like(unseen)) ** 2))
+            yield Step(
+                step.feature,
+                step.cos2,
+                {
+                    # dimension of the space in which step n's angle is taken: N - n once an intercept is out
+                    "dof": columns.total - n + (0 if self.fit_intercept else 1),
+                    "n_candidates": step.n_candidates,
+                    "n_targets": step.n_targets,
+                    "r2": 1.0 - float(xp.sum(error2)) / size,
+                    "press": np.inf if bool(xp.any(unseen <= 1e-10)) else press / columns.total,
+                    "redundant": step.redundant,
+                    "orthogonality": step.drift,
+                    "loading": step.loading,
+                    "projection": step.projection,
+                    "mean": float(columns.means(np.array([step.feature]))[0]),
+                },
+            )
+
+    def _remember(
+        self, columns: Columns, values: np.ndarray, classes: np.ndarray | None, weight: np.ndarray | None
+    ) -> None:
+        """What the model needs besides the path: the mean target and the error of the mean alone."""
+        mean = np.average(values, axis=0, weights=weight) if self.fit_intercept else np.zeros(values.shape[1])
+        share = np.ones(len(values)) if weight is None else weight
+        left_out = (values - mean) / (1 - share[:, None] / columns.total if self.fit_intercept else 1.0)
+        self._target_mean = tuple(mean)
+        self._empty_press = float(np.sum(share[:, None] * left_out**2) / columns.total)
+        if classes is not None:
+            self.classes_ = classes
+
+    def _certificate(self, path: Sequence[Step]) -> dict[str, Any]:
+        drift = max((step.info["orthogonality"] for step in path), default=0.0)
+        return {"converged": True, "n_iter": len(path), "orthogonality": drift}
+
+    def model_at(self, n_features: int) -> LeastSquaresModel:
+        """Least-squares model on the first ``n_features`` of the path, without refitting."""
+        check_is_fitted(self)
+        if hasattr(self, "subproblems_"):
+            raise ValueError("several problems have no single model; subproblems_ holds a fitted ranker for each")
+        if not 0 <= n_features <= len(self.path_):
+            raise ValueError(f"n_features={n_features}, but the path holds {len(self.path_)} steps")
+        classes = getattr(self, "classes_", None)
+        return model_from_path(self.path_[:n_features], np.array(self._target_mean), classes, self._empty_press)
+
+    @property
+    def estimator_(self) -> LeastSquaresModel:
+        """The least-squares model on the selected features."""
+        return self.model_at(self.stop_.n_features)
+
+    @property
+    def redundant_(self) -> dict[int, np.ndarray]:
+        """Per feature of the path, the candidates that it left nothing of."""
+        check_is_fitted(self)
+        return {step.feature: step.info["redundant"] for step in self.path_ if step.info["redundant"].size}
+
+    def transform(self, X: Any) -> Any:
+        """Keep the selected columns of ``X``, or compute the selected features of the dictionary.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        table of shape (n_samples, n_selected)
+        """
+        if self.dictionary is None:
+            return super().transform(X)
+        check_is_fitted(self)
+        accept_sparse = ("csc", "csr") if _takes_sparse(self.dictionary) else False
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], accept_sparse=accept_sparse)
+        return self._features(X, self.get_support(indices=True))
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Put the selected columns back in their places, with zeros where others were.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_selected)
+
+        Returns
+        -------
+        table of shape (n_samples, n_features)
+        """
+        if self.dictionary is not None:
+            raise ValueError("features computed by a dictionary cannot be turned back into the variables")
+        return super().inverse_transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the selected features; a dictionary's are made from the names of its variables."""
+        if self.dictionary is None:
+            return super().get_feature_names_out(input_features)
+        check_is_fitted(self)
+        names = check_feature_names_in(self, input_features)
+        return self.dictionary_.names(self.get_support(indices=True), names)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if self.dictionary is not None:
+            tags.input_tags.sparse = _takes_sparse(self.dictionary)
+            tags.array_api_support = False
+        return tags
+
+
+def _finite(dictionary: Any) -> Any:
+    if not hasattr(dictionary, "candidates"):
+        name = type(dictionary).__name__
+        raise ValueError(
+            f"{name} has infinitely many features, and this method ranks a finite set of them; give "
+            f"dictionary=Pool({name}(...)), from tamis.dictionary"
+        )
+    return dictionary
+
+
+def _takes_sparse(dictionary: Any) -> bool:
+    return getattr(dictionary, "accepts_sparse", False)
+
+
+def _readable(X: Any, dictionary: Any) -> Any:
+    if not isinstance(X, np.ndarray) and not (sparse.issparse(X) and _takes_sparse(dictionary)):
+        kind = "a sparse one; give X.toarray()" if sparse.issparse(X) else type(X).__name__
+        raise ValueError(f"{type(dictionary).__name__} computes its features from a dense numpy table, not {kind}")
+    return X

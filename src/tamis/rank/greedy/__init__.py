@@ -1,1 +1,0 @@
-"""Methods that add or remove one feature after another."""

@@ -1,0 +1,1 @@
+"""Rankers by what a fitted model says of its inputs."""

@@ -1,0 +1,255 @@
+"""Relief weights: how much more a column differs between a row and its nearest misses than its nearest hits.
+
+Rows are taken in blocks. A block's distances to all rows are one matrix product, whose rounding never decides: rows
+that it cannot tell apart are compared again by their differences, and of equally distant ones the first counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from tamis.kernels.arrays.blocks import blocks, map_in_threads
+from tamis.kernels.arrays.columns import rounding_of
+
+T = TypeVar("T")
+
+_MOST_ROWS = 128  # rows of a block: enough for a fast matrix product, few enough to keep all threads busy
+_MOST_DISTANCES = 2**20  # entries of a block of distances
+_MOST_DIFFERENCES = 2**18  # entries of a table of differences, which should stay in cache
+
+
+def scale_to_unit_range(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Columns divided by their range and centered, in C order, and which of them are constant up to rounding.
+
+    Centering changes no difference, and spares the matrix product most of its rounding.
+    """
+    low, high = X.min(axis=0), X.max(axis=0)
+    size = np.maximum(np.abs(low), np.abs(high))
+    spread = high / 2 - low / 2  # of halves, for the range of the largest numbers overflows
+    constant = spread <= 2 * np.finfo(X.dtype).eps * size
+    divisor = np.where(constant, 1, spread)
+    Z = np.multiply(X, X.dtype.type(0.5), order="C")
+    Z -= low / 2
+    Z /= divisor
+    Z[:, constant] = 0
+    Z -= Z.mean(axis=0)
+    return Z, constant
+
+
+class Rows:
+    """Rows of a table that look for their nearest others.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n_rows, n_columns)
+        Scaled columns.
+    metric : {"euclidean", "manhattan"}
+        Euclidean distances are squared throughout.
+    """
+
+    def __init__(self, Z: np.ndarray, metric: str) -> None:
+        self.Z = Z
+        self.metric = metric
+        self._rounding = rounding_of(Z)
+        self._norm2 = np.einsum("ij,ij->i", Z, Z, dtype=float).astype(Z.dtype)
+        # how far apart two distances must be for their order to be certain
+        if metric == "manhattan":
+            self._slack = self._rounding * Z.shape[1]
+        else:
+            self._slack = (16 * np.finfo(Z.dtype).eps * Z.shape[1] ** 0.5 + 4 * self._rounding) * self._norm2.max()
+
+    def distances(self, rows: np.ndarray) -> np.ndarray:
+        """Distances of some rows to all, up to rounding and a term per row, which no order depends on.
+
+        Those of rows to themselves are infinite.
+        """
+        if self.metric == "manhattan":
+            distance = cdist(self.Z[rows], self.Z, "cityblock")
+        else:
+            distance = (-2 * self.Z[rows]) @ self.Z.T
+            distance += self._norm2
+        distance[np.arange(rows.size), rows] = np.inf
+        return distance
+
+    def pair_distances(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Distance of each row to its counterpart, from their differences, in double precision."""
+        distance = np.empty(rows.size)
+        for part in blocks(rows.size, _MOST_DIFFERENCES // self.Z.shape[1]):
+            difference = self.Z[rows[part]].astype(float, copy=False) - self.Z[others[part]]
+            if self.metric == "manhattan":
+                distance[part] = np.abs(difference).sum(axis=1)
+            else:
+                distance[part] = np.einsum("ij,ij->i", difference, difference)
+        return distance
+
+    def nearest(
+        self, rows: np.ndarray, candidates: np.ndarray, distance: np.ndarray, k: int, *, in_order: bool = False
+    ) -> np.ndarray:
+        """The ``k`` candidates, fewer than all, that are nearest to each row; nearest first if ``in_order``.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows,)
+        candidates : ndarray of shape (n_candidates,)
+            In increasing order: the first of equally distant ones are taken.
+        distance : ndarray of shape (n_rows, n_candidates)
+        k : int
+        in_order : bool, default=False
+        """
+        reach = _bound_smallest(distance, k)[:, None] + self._slack
+        row, column = np.divmod(np.flatnonzero(distance <= reach), candidates.size)
+        near = distance[row, column]
+        order = np.lexsort((near, row))
+        row, column, near = row[order], column[order], near[order]
+        first = np.flatnonzero(np.diff(row, prepend=-1))
+        chosen = column[first[:, None] + np.arange(k)]
+        last = near[first + k - 1][row]
+        within = near <= last + self._slack
+        unsure = (np.bincount(row[within]) > k) | in_order
+        if unsure.any():
+            kept = np.flatnonzero(within & unsure[row])
+            row, column, doubtful = row[kept], column[kept], in_order | (near >= last - self._slack)[kept]
+            exact = np.full(row.size, -1.0)  # of those that are surely among the nearest
+            exact[doubtful] = self.pair_distances(rows[row[doubtful]], candidates[column[doubtful]])
+            chosen[unsure] = _first_of_each(row, column, exact, k, self._rounding)
+        return candidates[chosen]
+
+
+def _bound_smallest(values: np.ndarray, k: int) -> np.ndarray:
+    """No less than the k-th smallest value of each row, and seldom much more: that of minima over some columns each."""
+    height = max(1, values.shape[1] // (8 * k))
+    width = values.shape[1] // height
+    minima = values[:, : height * width].reshape(-1, height, width).min(axis=1)
+    return np.partition(minima, k - 1, axis=1)[:, k - 1]
+
+
+def _first_of_each(row: np.ndarray, column: np.ndarray, distance: np.ndarray, k: int, rounding: float) -> np.ndarray:
+    """Each row's ``k`` columns of smallest (distance, column), where distances equal up to rounding are ties."""
+    order = np.lexsort((distance, row))
+    row, column, distance = row[order], column[order], distance[order]
+    first = np.flatnonzero(np.diff(row, prepend=-1))
+    new = np.diff(distance, prepend=-np.inf) > rounding * distance
+    new[first] = True
+    column = column[np.lexsort((column, np.cumsum(new)))]
+    return column[first[:, None] + np.arange(k)]
+
+
+def sum_differences(
+    Z: np.ndarray, rows: np.ndarray, neighbors: np.ndarray, weights: np.ndarray, power: int
+) -> np.ndarray:
+    r"""Weighted sums :math:`\sum_{ik} w_{qik} |z_i - z_{n(i,k)}|^p` of every column, of shape (n_sums, n_columns).
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n_samples, n_columns)
+    rows : ndarray of shape (n_rows,)
+    neighbors : ndarray of shape (n_rows, n_neighbors)
+    weights : ndarray of shape (n_sums, n_rows, n_neighbors)
+    power : {1, 2}
+    """
+    total = np.zeros((len(weights), Z.shape[1]))
+    weights = weights.astype(Z.dtype, copy=False)
+    n_pairs = max(1, _MOST_DIFFERENCES // Z.shape[1])
+    width = min(neighbors.shape[1], n_pairs)
+    height = max(1, n_pairs // width)
+    for some in blocks(rows.size, height):
+        for slots in blocks(neighbors.shape[1], width):
+            tile = some, slots
+            difference = Z[neighbors[tile]]
+            difference -= Z[rows[some], None]
+            (np.abs if power == 1 else np.square)(difference, out=difference)
+            for q, weight in enumerate(weights):
+                # unlike a BLAS product, einsum treats all columns alike: duplicates get the same sum, bit for bit
+                total[q] += np.einsum("ik,ikj->j", weight[tile], difference)
+    return total
+
+
+def compare_classes(
+    rows: Rows, codes: np.ndarray, references: np.ndarray, n_neighbors: int, power: int = 1
+) -> np.ndarray:
+    """Mean difference to the nearest misses, by class prior, less that to the nearest hits, for every column.
+
+    Parameters
+    ----------
+    rows : Rows
+    codes : ndarray of shape (n_samples,)
+        Class of each row, counted from 0; at least two classes.
+    references : ndarray of shape (n_references,)
+        Rows that are compared with their neighbors.
+    n_neighbors : int
+        Hits, and misses of every other class; a smaller class gives what it has.
+    power : {1, 2}, default=1
+    """
+    counts = np.bincount(codes)
+    members = [np.flatnonzero(codes == c) for c in range(counts.size)]
+    taken = np.minimum(n_neighbors, counts)
+    n_hits = np.minimum(n_neighbors, counts - 1)
+
+    def compare(block: np.ndarray) -> np.ndarray:
+        distance = rows.distances(block)
+        own = codes[block]
+        neighbors, weights = [], []
+        for c, candidates in enumerate(members):
+            if counts[c] <= n_neighbors:  # a row among its own hits adds nothing: it does not differ from itself
+                chosen = np.broadcast_to(candidates, (block.size, counts[c]))
+            else:
+                chosen = rows.nearest(block, candidates, distance.take(candidates, axis=1), n_neighbors)
+            miss = counts[c] / (codes.size - counts[own]) / taken[c]  # P(c) / (1 - P(own)), averaged
+            weight = np.where(own == c, -1 / max(n_hits[c], 1), miss)
+            neighbors.append(chosen)
+            weights.append(np.broadcast_to(weight[:, None], chosen.shape))
+        return sum_differences(rows.Z, block, np.hstack(neighbors), np.hstack(weights)[None], power)[0]
+
+    return sum(_work_in_blocks(compare, references, codes.size), np.zeros(rows.Z.shape[1])) / references.size
+
+
+def compare_targets(
+    rows: Rows, y: np.ndarray, references: np.ndarray, n_neighbors: int, sigma: float | None, power: int = 1
+) -> np.ndarray:
+    """Share of neighbors that differ in a column where they differ in the target, less where they do not.
+
+    Parameters
+    ----------
+    rows : Rows
+    y : ndarray of shape (n_samples,)
+        Target, not constant.
+    references : ndarray of shape (n_references,)
+        Rows that are compared with their neighbors.
+    n_neighbors : int
+    sigma : float or None
+        The r-th neighbor weighs exp(-(r / sigma)^2); all the same if None.
+    power : {1, 2}, default=1
+    """
+    everyone = np.arange(y.size)
+    k = min(n_neighbors, y.size - 1)
+    by_rank = np.ones(k) if sigma is None else np.exp((1 - np.arange(1, k + 1) ** 2) / sigma**2)
+    by_rank /= by_rank.sum()
+    target = (y / 2 - y.min() / 2) / (y.max() / 2 - y.min() / 2)
+
+    def compare(block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        neighbors = rows.nearest(block, everyone, rows.distances(block), k, in_order=sigma is not None)
+        changed = by_rank * np.abs(target[block, None] - target[neighbors]) ** power
+        weights = np.stack([changed, by_rank - changed])
+        return sum_differences(rows.Z, block, neighbors, weights, power), weights.sum(axis=(1, 2))
+
+    differences, wholes = np.zeros((2, rows.Z.shape[1])), np.zeros(2)
+    for part, whole in _work_in_blocks(compare, references, y.size):
+        differences += part  # N_dC&dA and N_dA - N_dC&dA
+        wholes += whole  # N_dC and m - N_dC
+    return _share(differences[0], wholes[0]) - _share(differences[1], wholes[1])
+
+
+def _share(part: np.ndarray, whole: float) -> np.ndarray:
+    """Part of the whole; nothing of nothing."""
+    return part / whole if whole > 0 else np.zeros_like(part)
+
+
+def _work_in_blocks(task: Callable[[np.ndarray], T], rows: np.ndarray, n_samples: int) -> Iterator[T]:
+    """Results of a task on blocks of rows, in order; how rows are cut does not depend on the number of threads."""
+    size = min(_MOST_ROWS, max(32, _MOST_DISTANCES // n_samples))
+    parts = np.array_split(rows, -(-rows.size // size))
+    return map_in_threads(task, parts)

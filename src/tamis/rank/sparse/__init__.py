@@ -1,1 +1,0 @@
-"""Methods with a term that drives weights to zero."""

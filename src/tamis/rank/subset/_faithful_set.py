@@ -1,0 +1,110 @@
+r"""Sets of k features that define faithful neighborhoods: several starts, of which the best is improved.
+
+See :mod:`tamis.rank.subset._alignment` and :mod:`tamis.rank.subset._ridge_greedy` for the starts and
+:mod:`tamis.rank.subset._faithful_swaps` for the improvement. All searches that follow products of columns run on a
+table with the same products and fewer rows, or on some of its rows where it is large both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.kernels.arrays.copies import distinct_columns
+from tamis.kernels.subset.column_subset import center_columns, compress_rows, gram_of_rows, quadratic_forms
+from tamis.rank.subset._alignment import AlignmentSearch, component_affinities
+from tamis.rank.subset._faithful_swaps import SwapSearch, fit_among, nearest_rows
+from tamis.rank.subset._ridge_greedy import RidgeSearch, rank_columns
+
+_COMPONENTS = [10, 20, 50]  # of the alignments
+_EXCHANGES = 200  # of an alignment
+MOST = 512  # features chosen one at a time; more of them are chosen at once
+_SKETCH = 1000  # rows for products of columns, where there are more both of rows and of columns
+_QUERIES = 500  # rows on which candidates for an exchange are compared
+_SINGLE = 2**22  # entries beyond which tables are held in single precision
+ORDER_ALPHA = 1.0  # ridge of an order that serves any number of features
+
+
+class Start(NamedTuple):
+    """A set to begin with."""
+
+    name: str
+    kept: list[int]
+    affinity: np.ndarray  # that proposes features to exchange
+    fit: float
+
+
+class FaithfulSet:
+    """The search for sets of distinct columns with a high leave-one-out FIT.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    n_neighbors : int
+        At most ``n_samples - 1``.
+    rng : RandomState
+        For the rows that stand for all where there are many; not used otherwise.
+
+    Attributes
+    ----------
+    columns : ndarray
+        Indices in ``X`` of the distinct columns; all results are places among these.
+    """
+
+    def __init__(self, X: np.ndarray, n_neighbors: int, rng: np.random.RandomState) -> None:
+        Z, norm2 = center_columns(X, scale=True)
+        self.columns = distinct_columns(Z, norm2)
+        if not self.columns.size:
+            raise ValueError(f"no column of X varies, up to rounding, among the {len(X)} samples looked at")
+        Z = Z.astype(np.float64 if Z.size <= _SINGLE else np.float32, copy=False)
+        gram = gram_of_rows(Z)
+        self.gram = gram * (len(Z) / np.trace(gram))
+        self.n_neighbors = n_neighbors
+        self._queries = np.sort(rng.permutation(len(Z))[:_QUERIES])
+        self.Z = Z if self.columns.size == Z.shape[1] else Z[:, self.columns]
+        self._table = compress_rows(self.Z)
+        if len(self._table) > _SKETCH:
+            rows = np.sort(rng.choice(len(Z), _SKETCH, replace=False))
+            self._table, varies = center_columns(self.Z[rows], scale=True)
+            if not varies.all():  # too rare to be seen in these rows
+                seen = np.flatnonzero(varies)
+                self.columns, self.Z, self._table = self.columns[seen], self.Z[:, seen], self._table[:, seen]
+        self._table_gram = gram_of_rows(self._table)
+        self._forms = quadratic_forms(self._table, self._table_gram)
+
+    def _rank(self, alpha: float) -> Iterator[tuple[int, float]]:
+        return rank_columns(RidgeSearch(self._table, alpha, self._table_gram, self._forms), MOST)
+
+    def order(self, kept: list[int] | None = None) -> Iterator[tuple[int, float]]:
+        """All columns, or those given, each with what ridge regression explains more with it, as a share of all."""
+        if kept is None:
+            yield from self._rank(ORDER_ALPHA)
+            return
+        search = RidgeSearch(self._table[:, kept], ORDER_ALPHA, self._table_gram, self._forms[kept])
+        for place, gain in rank_columns(search, MOST):
+            yield kept[place], gain
+
+    def fit(self, kept: list[int]) -> float:
+        """Leave-one-out FIT over all rows of the table."""
+        return fit_among(*nearest_rows(self.Z, kept, self.n_neighbors), self.gram, self.n_neighbors)
+
+    def starts(self, size: int) -> Iterator[Start]:
+        """Sets of one size, each found in another way; beyond ``MOST`` by ridge regression only."""
+        affinities = component_affinities(self._table, self._table_gram, _COMPONENTS)
+        for r, affinity in zip(_COMPONENTS, affinities, strict=True):
+            if size <= MOST:
+                search = AlignmentSearch(self._table, affinity)
+                search.extend(size)
+                search.improve(_EXCHANGES)
+                yield Start(f"alignment, {r} components", search.kept, affinity, self.fit(search.kept))
+        for name, alpha in (("ridge 0.1", 0.1), ("ridge k/20", size / 20)):
+            kept = [column for column, _ in islice(self._rank(alpha), size)]
+            yield Start(name, kept, affinities[1], self.fit(kept))
+
+    def improvement(self, start: Start) -> SwapSearch:
+        """The exchanges that raise the FIT of a start."""
+        alignment = AlignmentSearch(self._table, start.affinity, start.kept)
+        return SwapSearch(self.Z, self.gram, alignment, self.n_neighbors, self._queries)

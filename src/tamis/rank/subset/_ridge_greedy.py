@@ -1,0 +1,94 @@
+r"""Forward selection of the columns from which ridge regression best predicts all columns.
+
+With unit columns ``z_j``, ``K = sum_j z_j z_j'`` and ``M = lambda (K_S + lambda I)^{-1}``, which takes out of a vector
+what ridge regression on the columns of S explains, the step adds the column that makes ``trace(K M)`` the smallest:
+
+    gain_j = z_j' M K M z_j / (lambda + z_j' M z_j) = num_j / (lambda + left_j).
+
+With ``u = M z / sqrt(lambda + z' M z)`` of the chosen column, M becomes ``M - u u'``, so that the two products
+``t = Z' u`` and ``w = Z' M K u`` (one pass over the table) bring both figures up to date:
+
+    num_j  <-  num_j - 2 t_j w_j + t_j^2 u' K u,        left_j  <-  left_j - t_j^2.
+
+The ridge keeps the denominator away from zero: no digits are lost, unlike in least squares, where lambda is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+
+from tamis.kernels.subset.column_subset import first_largest
+
+_TIE = {"float64": 1e-10, "float32": 1e-6}  # relative difference below which two gains are the same
+
+
+class RidgeSearch:
+    """Choose columns one at a time; iterate for (column, gain), gains as shares of ``trace(K)``.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n_rows, n_columns)
+        Columns of unit norm.
+    alpha : float
+        lambda: how many unit columns along a direction it takes to explain half of it.
+    gram : ndarray of shape (n_rows, n_rows)
+        K; there may be more columns to explain than to choose from.
+    forms : ndarray of shape (n_columns,)
+        ``z_j' K z_j``.
+    """
+
+    def __init__(self, Y: np.ndarray, alpha: float, gram: np.ndarray, forms: np.ndarray) -> None:
+        self.Y = Y
+        self.alpha = alpha
+        self.gram = gram
+        self._left = np.einsum("ij,ij->j", Y, Y, dtype=float)
+        self._num = forms.copy()
+        self._out = np.zeros(forms.size, dtype=bool)
+        self._taken = np.empty((8, Y.shape[0]))  # rows u
+        self._size = 0
+
+    def gains(self) -> np.ndarray:
+        """Share of all that each column would explain beyond those chosen; -inf for these."""
+        gains = np.maximum(self._num, 0.0) / (self.alpha + np.maximum(self._left, 0.0)) / np.trace(self.gram)
+        gains[self._out] = -np.inf
+        return gains
+
+    def __iter__(self) -> Iterator[tuple[int, float]]:
+        tie = _TIE[str(self.Y.dtype)]
+        while not self._out.all():
+            gains = self.gains()
+            column = first_largest(gains, tie)
+            self._advance(column)
+            yield column, float(gains[column])
+
+    def _advance(self, column: int) -> None:
+        z = self.Y[:, column].astype(float)
+        u = self._unexplained(z)
+        u /= np.sqrt(self.alpha + z @ u)
+        pull = self.gram @ u
+        pair = np.stack([u, self._unexplained(pull)]).astype(self.Y.dtype, copy=False)
+        t, w = (pair @ self.Y).astype(float, copy=False)
+        self._num -= t * (2.0 * w - t * (u @ pull))
+        self._left -= t * t
+        self._out[column] = True
+        if self._size == len(self._taken):
+            self._taken = np.vstack([self._taken, np.empty_like(self._taken)])
+        self._taken[self._size] = u
+        self._size += 1
+
+    def _unexplained(self, vector: np.ndarray) -> np.ndarray:
+        """``M v``."""
+        taken = self._taken[: self._size]
+        return vector - (taken @ vector) @ taken
+
+
+def rank_columns(search: RidgeSearch, one_by_one: int) -> Iterator[tuple[int, float]]:
+    """All columns with their gains; those beyond ``one_by_one`` by their gain at that time, at once."""
+    yield from islice(search, one_by_one)
+    gains = search.gains()
+    for column in np.argsort(-gains, kind="stable"):
+        if gains[column] > -np.inf:
+            yield int(column), float(gains[column])

@@ -1,0 +1,23 @@
+"""Pieces cover the whole, in order, whoever works on them."""
+
+import numpy as np
+import pytest
+
+from tamis.kernels.arrays import blocks as module
+from tamis.kernels.arrays.blocks import blocks, map_in_threads
+
+
+@pytest.mark.parametrize(("total", "size"), [(0, 3), (1, 3), (9, 3), (10, 3), (5, 0), (5, 100)])
+def test_blocks_cover_every_index_once(total, size):
+    pieces = list(blocks(total, size))
+    assert [i for piece in pieces for i in range(total)[piece]] == list(range(total))
+    assert all(1 <= piece.stop - piece.start <= max(size, 1) for piece in pieces)
+    assert all(piece.stop <= total for piece in pieces)
+
+
+@pytest.mark.parametrize("n_threads", [1, 4])
+def test_results_come_in_the_order_of_the_parts(n_threads, monkeypatch):
+    monkeypatch.setattr(module, "_openmp_effective_n_threads", lambda: n_threads)
+    parts = [np.arange(i, i + 5) for i in range(20)]
+    assert list(map_in_threads(np.sum, parts)) == [int(part.sum()) for part in parts]
+    assert list(map_in_threads(np.sum, [])) == []

@@ -1,0 +1,97 @@
+"""Least squares whose weights are shrunk by rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamis.kernels.graph.row_sparse import RowRidge, row_lengths, row_sparse_norm, tangent_slopes
+from tests.oracles import spectral_selection as oracle
+
+QUICK = settings(deadline=None, max_examples=40, derandomize=True)
+SHAPES = {"tall": (30, 7), "wide": (9, 40), "square": (12, 12), "one feature": (8, 1)}
+
+
+def problem(shape, seed=0, n_targets=3):
+    rng = np.random.RandomState(seed)
+    n, d = shape
+    return (
+        rng.standard_normal((n, d)),
+        rng.standard_normal((n, n_targets)),
+        rng.uniform(0.1, 3.0, d),
+        rng.standard_normal((d, n_targets)),
+        rng.uniform(0.2, 5.0, n),
+    )
+
+
+def test_the_norm_sums_the_lengths_of_rows():
+    A = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 2.0]])
+    np.testing.assert_allclose(row_lengths(A), [5.0, 0.0, 2.0], atol=1e-7)
+    assert row_sparse_norm(A) == pytest.approx(7.0)
+
+
+@QUICK
+@given(seed=st.integers(0, 10**6), smoothing=st.sampled_from([1e-8, 1e-3, 0.5]))
+def test_the_tangent_lies_above_the_norm_and_touches_it(seed, smoothing):
+    rng = np.random.RandomState(seed)
+    at, other = (rng.standard_normal((6, 3)) * (rng.uniform(size=(6, 1)) < 0.7) for _ in range(2))
+    slopes = tangent_slopes(at, smoothing)
+    tangent = row_sparse_norm(at, smoothing) + slopes @ (np.sum(other**2, axis=1) - np.sum(at**2, axis=1))
+    assert row_sparse_norm(other, smoothing) <= tangent * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain rows", "weighted rows"])
+@pytest.mark.parametrize("pulled", [False, True], ids=["no pull", "pull"])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_weights_solve_the_normal_equations_in_either_space(shape, pulled, weighted):
+    Z, Y, penalty, pull, weight = problem(shape)
+    pull, weight = pull if pulled else None, weight if weighted else None
+    found = RowRidge(Z, penalty, pull=pull, row_weight=weight)
+    expected = oracle.ridge(Z, Y, penalty, 0.0 if pull is None else pull, weight)
+    np.testing.assert_allclose(found.coefficients(Y), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.fitted(Y), Z @ expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain rows", "weighted rows"])
+@pytest.mark.parametrize("pulled", [False, True], ids=["no pull", "pull"])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_the_loss_is_the_minimum_up_to_a_constant(shape, pulled, weighted):
+    Z, Y, penalty, pull, weight = problem(shape)
+    pull, weight = pull if pulled else None, weight if weighted else None
+    regression = RowRidge(Z, penalty, pull=pull, row_weight=weight)
+
+    def gap(target):
+        A = regression.coefficients(target)
+        attained = oracle.ridge_loss(Z, target, A, penalty, 0.0 if pull is None else pull, weight)
+        return attained - regression.loss(target, regression.fitted(target))
+
+    assert gap(Y) == pytest.approx(gap(3.0 * Y[::-1] + 1.0), abs=1e-8)
+    if pull is None:
+        assert gap(Y) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_known_gram_matrix_changes_nothing():
+    Z, Y, penalty, _, _ = problem(SHAPES["tall"])
+    plain, quick = RowRidge(Z, penalty), RowRidge(Z, penalty, gram=Z.T @ Z)
+    np.testing.assert_allclose(quick.coefficients(Y), plain.coefficients(Y), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(30, 7), (9, 40)], ids=["tall", "wide"])
+def test_copies_of_a_feature_get_the_same_weights(shape):
+    Z, Y, penalty, _, _ = problem(shape)
+    Z, penalty = np.column_stack([Z, Z[:, 2]]), np.append(penalty, penalty[2])
+    A = RowRidge(Z, 1e-3 * penalty).coefficients(Y)
+    np.testing.assert_allclose(A[-1], A[2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(30, 7), (9, 40)], ids=["tall", "wide"])
+def test_penalties_far_apart_cost_no_digits(shape):
+    Z, Y, _, _, _ = problem(shape)
+    penalty = np.logspace(-3, 9, shape[1])
+    A = RowRidge(Z, penalty).coefficients(Y)
+    np.testing.assert_allclose(A, oracle.ridge(Z, Y, penalty), rtol=1e-8)
+
+
+def test_no_matrix_of_the_size_of_the_features_is_built():
+    Z, Y, penalty, _, _ = problem((5, 200_000))
+    assert RowRidge(Z, penalty).coefficients(Y).shape == (200_000, 3)

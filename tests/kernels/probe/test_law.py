@@ -1,0 +1,121 @@
+"""The law of the probe's angle, against the paper's closed forms, exact arithmetic and simulation."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tamis.kernels.probe.law import best_of, check_draws, probe_survival, shape_moments, tail_error
+from tests.oracles import probe_law as paper
+
+GRID = [0.0, 1e-6, 0.01, 0.1, 0.3, 0.5, 0.77, 0.95, 0.9999, 1.0]
+
+
+@pytest.mark.parametrize("v", [2, 3, 4, 5, 6, 7, 8, 15, 16, 30, 31])
+def test_survival_is_one_minus_the_closed_form_of_appendix_a(v):
+    for x in GRID:
+        assert probe_survival(x, v) == pytest.approx(1 - paper.distribution(x, v), abs=1e-12)
+
+
+@pytest.mark.parametrize("v", [2, 3, 10, 99.5, 1000, 10**6])
+@pytest.mark.parametrize("m", [1, 2, 5])
+def test_survival_is_the_tail_of_a_beta_law_in_any_dimension(v, m):
+    if v <= m:
+        assert probe_survival(0.5, v, m) == 1.0
+        return
+    for x in GRID:
+        assert probe_survival(x, v, m) == pytest.approx(stats.beta(m / 2, (v - m) / 2).sf(x), rel=1e-9, abs=1e-300)
+
+
+def test_survival_keeps_the_digits_of_a_tiny_tail():
+    x = 1 - 1e-8
+    expected = stats.beta(0.5, 19.5).logsf(x)
+    assert expected < -300
+    assert np.log(probe_survival(x, 40)) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("m", [1, 3])
+def test_survival_is_the_share_of_random_directions_that_come_closer_to_a_subspace(m):
+    rng = np.random.RandomState(0)
+    directions = rng.standard_normal((20000, 7))
+    cos2 = np.sum(directions[:, :m] ** 2, axis=1) / np.sum(directions**2, axis=1)
+    for x in (0.2, 0.6):
+        p = probe_survival(x, 7, m)
+        assert stats.binomtest(int(np.sum(cos2 > x)), 20000, p).pvalue > 1e-4
+
+
+def test_a_space_without_room_lets_a_random_direction_explain_everything():
+    assert probe_survival(0.999, 1) == probe_survival(0.999, 3, 3) == probe_survival(1.0, 0) == 1.0
+
+
+@pytest.mark.parametrize("p", [0.5, 0.01, 1e-7, 1e-15])
+@pytest.mark.parametrize("n", [1, 2, 13, 60])
+def test_best_of_n_is_one_minus_the_chance_that_all_fail(p, n):
+    assert best_of(p, n) == pytest.approx(float(1 - (1 - Fraction(p)) ** n), rel=1e-12)
+
+
+def test_best_of_many_keeps_probabilities_that_a_plain_difference_loses():
+    assert best_of(1e-300, 1000) == pytest.approx(1e-297, rel=1e-12)
+    assert best_of(1e-20, 10**6) == pytest.approx(1e-14, rel=1e-9)
+    assert best_of(0.0, 10) == 0.0
+    assert best_of(1.0, 10) == 1.0
+
+
+def test_too_few_draws_are_refused_with_the_number_that_would_do():
+    check_draws(19, 0.05)
+    with pytest.raises(ValueError, match=r"n_draws=18.*0\.05.*at least 19"):
+        check_draws(18, 0.05)
+
+
+@pytest.mark.parametrize("risk", [0.5, 0.1, 0.07, 0.05, 1 / 49, 0.01, 0.003, 1e-4])
+def test_the_number_of_draws_that_the_message_asks_for_is_accepted(risk):
+    with pytest.raises(ValueError, match="use at least") as caught:
+        check_draws(int(0.9 / risk) - 1, risk)
+    check_draws(int(str(caught.value).split()[-1]), risk)
+
+
+def shape(columns):
+    centered = columns - columns.mean(axis=0)
+    return shape_moments(centered, np.ones(len(columns)))
+
+
+def test_the_gaussian_law_errs_little_on_normal_data_and_much_on_lognormal_data_on_both_sides():
+    rng = np.random.RandomState(0)
+    normal, heavy = rng.standard_normal((60, 200)), np.exp(1.5 * rng.standard_normal((60, 200)))
+    y_normal, y_heavy = rng.standard_normal((60, 1)), np.exp(1.5 * rng.standard_normal((60, 1)))
+    tail = 0.05 / 200
+    assert tail_error(shape(normal), shape(y_normal), 60, tail) < 0.1
+    assert tail_error(shape(heavy), shape(y_heavy), 60, tail) > 1
+    # one Gaussian side is enough for the angle to be nearly that of a random direction
+    one_sided = max(
+        tail_error(shape(normal), shape(y_heavy), 60, tail), tail_error(shape(heavy), shape(y_normal), 60, tail)
+    )
+    assert one_sided < tail_error(shape(heavy), shape(y_heavy), 60, tail) / 3
+
+
+def test_the_error_of_the_gaussian_law_shrinks_with_the_number_of_rows():
+    rng = np.random.RandomState(0)
+    x, y = shape(np.exp(rng.standard_normal((100, 20)))), shape(np.exp(rng.standard_normal((100, 1))))
+    assert tail_error(x, y, 10000, 0.01) == pytest.approx(tail_error(x, y, 100, 0.01) / 100, rel=1e-9)
+
+
+def test_shape_moments_are_skewness_and_excess_kurtosis():
+    rng = np.random.RandomState(0)
+    X = rng.exponential(size=(50, 4))
+    skewness, kurtosis = shape(X)
+    np.testing.assert_allclose(skewness, stats.skew(X), rtol=1e-10)
+    np.testing.assert_allclose(kurtosis, stats.kurtosis(X), rtol=1e-10)
+
+
+def test_shape_moments_with_weights_are_those_of_repeated_rows_and_zero_for_constant_columns():
+    rng = np.random.RandomState(0)
+    X, weight = rng.exponential(size=(30, 3)), np.arange(30) % 4.0
+    X[:, 1] = 2.0
+    centered = X - weight @ X / weight.sum()
+    centered[:, 1] = 0.0
+    repeated = np.repeat(X, weight.astype(int), axis=0)
+    skewness, kurtosis = shape_moments(np.sqrt(weight)[:, None] * centered, np.sqrt(weight))
+    np.testing.assert_allclose(skewness[[0, 2]], stats.skew(repeated[:, [0, 2]]), rtol=1e-10)
+    np.testing.assert_allclose(kurtosis[[0, 2]], stats.kurtosis(repeated[:, [0, 2]]), rtol=1e-10)
+    assert (skewness[1], kurtosis[1]) == (0, 0)

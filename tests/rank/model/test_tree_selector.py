@@ -1,0 +1,198 @@
+"""Tree importance as its users see it: scikit-learn's figures, single splits, copies, sparse tables."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from tamis import TreeSelector
+from tamis.datasets import make_xor
+from tamis.kernels.arrays.copies import order_columns
+from tamis.rank.model._split_scores import rank_values
+from tests.oracles.splits import best_split, entropy
+
+
+def data(kind="classes", n=150, d=8, seed=0):
+    """A step in x2 whose sides depend on x4 and x6."""
+    rng = np.random.RandomState(seed)
+    X = rng.standard_normal((n, d))
+    signal = np.where(X[:, 2] > 0, 1 + X[:, 4], -1 + X[:, 6]) + 0.3 * rng.standard_normal(n)
+    if kind == "quantity":  # in steps of which sums are exact: rounding must not decide between equal splits
+        return X, np.round(signal * 2**20) / 2**20
+    return X, np.digitize(signal, [-1, 1])
+
+
+def importances(tree, X, y):
+    """Of a tree on the columns in the order of their values, NaN for those that it does not use."""
+    order = order_columns(rank_values(X))
+    found = np.full(X.shape[1], np.nan)
+    found[order] = tree.fit(X[:, order], y).feature_importances_
+    return np.where(found > 1e-12, found, np.nan)
+
+
+@pytest.mark.parametrize("settings", [{}, {"max_depth": 3}, {"min_samples_leaf": 9}, {"ccp_alpha": 0.02}], ids=repr)
+@pytest.mark.parametrize("criterion", ["gini", "entropy"])
+def test_the_scores_are_scikit_learns_importances(settings, criterion):
+    X, y = data()
+    found = TreeSelector(criterion=criterion, **settings).fit(X, y)
+    tree = DecisionTreeClassifier(criterion=criterion, random_state=0, **settings)
+    np.testing.assert_allclose(found.scores_, importances(tree, X, y))
+    assert found.certificate_["n_splits"] == tree.get_n_leaves() - 1
+
+
+@pytest.mark.parametrize("settings", [{}, {"max_depth": 3}, {"min_samples_leaf": 9}, {"ccp_alpha": 0.02}], ids=repr)
+def test_the_scores_of_a_quantity_are_scikit_learns_importances(settings):
+    X, y = data("quantity")
+    found = TreeSelector(**settings).fit(X, y)
+    tree = DecisionTreeRegressor(random_state=0, **settings)
+    tree.set_params(ccp_alpha=tree.ccp_alpha * np.var(y))
+    np.testing.assert_allclose(found.scores_, importances(tree, X, y))
+
+
+@pytest.mark.parametrize(("kind", "forest"), [("classes", RandomForestClassifier), ("quantity", RandomForestRegressor)])
+def test_more_trees_are_scikit_learns_forest(kind, forest):
+    X, y = data(kind)
+    found = TreeSelector(n_trees=12, random_state=3).fit(X, y)
+    seed = np.random.RandomState(3).randint(2**31 - 1)
+    expected = importances(forest(12, random_state=seed), X, y)
+    np.testing.assert_allclose(found.scores_, expected)
+    assert set(found.get_support(indices=True)) == set(np.flatnonzero(expected >= 1 / 8))
+    assert "reach the mean importance" in found.stop_.reason
+
+
+@pytest.mark.parametrize("kind", ["classes", "quantity"])
+@pytest.mark.parametrize("min_samples_leaf", [1, 20])
+def test_mutual_information_is_that_of_the_best_threshold(kind, min_samples_leaf):
+    X, y = data(kind)
+    X[:, 3] = np.round(X[:, 3])
+    found = TreeSelector(importance="mutual_information", min_samples_leaf=min_samples_leaf).fit(X, y)
+    impurity = entropy if kind == "classes" else (lambda values: np.var(values) / np.var(y))
+    expected = [best_split(column, y, impurity, min_samples_leaf) for column in X.T]
+    np.testing.assert_allclose(found.scores_, expected, rtol=1e-9)
+    np.testing.assert_array_equal(found.order_, np.argsort(-np.array(expected), kind="stable"))
+    assert found.support_.sum() == 4
+
+
+def test_only_features_that_the_tree_uses_are_ranked_and_kept():
+    X, y = data()
+    found = TreeSelector(max_depth=2).fit(X, y)
+    assert found.get_support(indices=True).tolist() == [2, 4, 6]
+    assert np.isnan(found.scores_[[0, 1, 3, 5, 7]]).all()
+    assert found.scores_[[2, 4, 6]].sum() == pytest.approx(1)
+    assert found.stop_.reason == "the tree splits on 3 of 8 features, at 3 nodes"
+
+
+def test_a_tree_that_may_not_split_keeps_nothing_and_says_so():
+    X, y = data()
+    found = TreeSelector(min_samples_leaf=100).fit(X, y)
+    assert not found.support_.any()
+    assert found.stop_.reason == "no split that is allowed gains anything"
+
+
+@pytest.mark.parametrize("kind", ["classes", "quantity"])
+@pytest.mark.parametrize("importance", ["impurity", "mutual_information"])
+@pytest.mark.parametrize("n_trees", [1, 5])
+def test_places_of_columns_do_not_matter_though_splits_tie(kind, importance, n_trees):
+    X, y = data(kind, n=40, d=30)
+    X = np.round(X)  # many equally good splits
+    shuffle = np.random.RandomState(1).permutation(X.shape[1])
+    selector = TreeSelector(importance=importance, n_trees=n_trees, stop=None, random_state=0)
+    plain, shuffled = clone(selector).fit(X, y), clone(selector).fit(X[:, shuffle], y)
+    np.testing.assert_allclose(shuffled.scores_, plain.scores_[shuffle], rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_trees", [1, 5])
+def test_copies_and_increasing_functions_of_a_column_take_no_part(n_trees):
+    X, y = data()
+    plain = TreeSelector(max_depth=3, n_trees=n_trees, random_state=0).fit(X, y)
+    more = np.column_stack([X, X[:, 2], np.exp(X[:, 4]), np.full(len(X), 7.0)])
+    found = TreeSelector(max_depth=3, n_trees=n_trees, random_state=0).fit(more, y)
+    np.testing.assert_allclose(found.scores_, np.append(plain.scores_, [np.nan] * 3))
+
+
+def test_copies_share_their_mutual_information_and_constants_have_none():
+    X, y = data()
+    more = np.column_stack([X, X[:, 2], np.exp(X[:, 4]), np.full(len(X), 7.0)])
+    found = TreeSelector(importance="mutual_information", stop=None).fit(more, y)
+    np.testing.assert_array_equal(found.scores_[[8, 9]], found.scores_[[2, 4]])
+    assert np.isnan(found.scores_[10])
+    assert found.ranking_[2] < found.ranking_[8]
+
+
+@pytest.mark.parametrize("settings", [{}, {"importance": "mutual_information"}, {"n_trees": 5}], ids=repr)
+@pytest.mark.parametrize("container", [sparse.csc_array, sparse.csr_array, sparse.csr_matrix])
+def test_sparse_tables_give_what_dense_ones_give(settings, container):
+    X, y = data()
+    X = np.maximum(X, 0)
+    selector = TreeSelector(random_state=0, **settings)
+    dense, stored = clone(selector).fit(X, y), clone(selector).fit(container(X), y)
+    np.testing.assert_allclose(stored.scores_, dense.scores_)
+    np.testing.assert_array_equal(stored.order_, dense.order_)
+
+
+def test_sparse_tables_may_have_long_indices():
+    X, y = data()
+    X = sparse.csc_array(np.maximum(X, 0))
+    plain = TreeSelector().fit(X, y)
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    np.testing.assert_array_equal(TreeSelector().fit(X, y).scores_, plain.scores_)
+
+
+def test_sparse_tables_stay_sparse():
+    rng = np.random.RandomState(0)
+    X = sparse.random_array((200, 200_000), density=1e-3, format="csr", rng=0)  # 320 MB if it were dense
+    y = rng.randint(2, size=200)
+    tracemalloc.start()
+    TreeSelector(importance="mutual_information", stop=3).fit(X, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100 * 2**20
+
+
+@pytest.mark.parametrize("kind", ["classes", "quantity"])
+@pytest.mark.parametrize(("factor", "offset"), [(1e-200, 0), (1e200, 0), (1, 1e9)])
+def test_units_and_offsets_do_not_matter(kind, factor, offset):
+    X, y = data(kind)
+    plain = TreeSelector(ccp_alpha=1e-3).fit(X, y)
+    moved = TreeSelector(ccp_alpha=1e-3).fit(X * factor + offset, 1e-3 * y if kind == "quantity" else y)
+    np.testing.assert_allclose(moved.scores_, plain.scores_, rtol=1e-6)
+
+
+def test_the_same_tree_grows_every_time_without_a_seed():
+    X, y = data(n=40)
+    X = np.round(X)
+    first, second = TreeSelector().fit(X, y), TreeSelector().fit(X, y)
+    np.testing.assert_array_equal(first.scores_, second.scores_)
+
+
+def test_an_xor_tells_nothing_to_single_splits():
+    X, y = make_xor(n_samples=1000, random_state=0)
+    found = TreeSelector(importance="mutual_information", stop=None).fit(X, y)
+    assert found.scores_[:2].max() < 0.02  # of log(2) = 0.69
+    stump = TreeSelector(max_depth=1).fit(X, y)
+    assert stump.stop_.n_features == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "words"),
+    [
+        ({"criterion": "squared_error"}, "classes", "'gini' or 'entropy'"),
+        ({"criterion": "gini"}, "quantity", "'squared_error'"),
+        ({"criterion": "gini", "importance": "mutual_information"}, "classes", "'entropy'"),
+    ],
+    ids=repr,
+)
+def test_a_criterion_that_does_not_fit_is_answered_with_those_that_do(settings, kind, words):
+    X, y = data(kind)
+    with pytest.raises(ValueError, match=words):
+        TreeSelector(**settings).fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["importance", "criterion", "max_depth", "min_samples_leaf", "ccp_alpha", "n_trees"])
+def test_a_bad_parameter_is_named(name):
+    with pytest.raises(ValueError, match=f"'{name}' parameter of TreeSelector"):
+        TreeSelector(**{name: -1}).fit(*data())
