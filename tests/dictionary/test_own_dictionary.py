@@ -53,7 +53,7 @@ def test_gram_schmidt_finds_the_window_that_matters(method):
     assert abs(width - 0.2) < 0.06
     new, target = series(seed=1)
     assert np.corrcoef(found.transform(new)[:, 0], target)[0, 1] ** 2 > 0.5
-    assert found._feature_name(found.order_[0]).startswith("rollingmean start=")
+    assert found.feature_name(found.order_[0]).startswith("rollingmean start=")
 
 
 def test_refinement_moves_within_the_space():

@@ -179,7 +179,7 @@ def test_bad_tables_are_refused_by_column(estimator):
         clone(estimator).fit(np.empty((10, 0)))
 
 
-@pytest.mark.parametrize("estimator", [e for e in ALL if not e.accepts], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("estimator", [e for e in ALL if not e.provides], ids=lambda e: type(e).__name__)
 def test_sparse_tables_are_refused_where_they_would_be_filled(estimator):
     with pytest.raises((TypeError, ValueError), match=r"[Ss]parse"):
         clone(estimator).fit(sparse.eye_array(10, format="csr"))

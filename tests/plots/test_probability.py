@@ -17,7 +17,7 @@ class Run(BaseEstimator):
     def fit(self, X=None, y=None):
         return self
 
-    def _feature_name(self, j):
+    def feature_name(self, j):
         return f"gene {j}"
 
 

@@ -108,7 +108,7 @@ def test_a_wide_sparse_table_is_never_made_dense():
 
 def test_features_of_a_dictionary_are_refused():
     X = curved(50, 5)
-    with pytest.raises(ValueError, match="ranks those of a dictionary"):
+    with pytest.raises(ValueError, match="ranks features of a dictionary"):
         GramSchmidt(dictionary=Monomials(2), stop=FITPlateau()).fit(X, X[:, 0])
 
 

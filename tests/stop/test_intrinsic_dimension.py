@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn import config_context
 
 from tamis import CorrelationScore, FeatureMedoids, GramSchmidt, MaxVariance
-from tamis.base import Ranking
+from tamis.base import ColumnCandidates, Ranking
 from tamis.dictionary import Monomials
 from tamis.dimension import MLE, PackingDimension, TwoNN
 from tamis.kernels.neighbors.two_nn import measure_two_nn
@@ -91,7 +91,7 @@ def test_two_samples_and_an_empty_ranking_have_an_answer_too(X):
     assert "2 samples are too few" in two.stop_.reason
     rng = np.random.RandomState(0)
     nothing = Ranking(np.empty(0, dtype=int), np.full(10, np.nan))
-    assert IntrinsicDimension().decide(MaxVariance(), nothing, X, None, rng).n_features == 0
+    assert IntrinsicDimension().decide(MaxVariance(), nothing, ColumnCandidates(X), None, rng).n_features == 0
 
 
 def test_sparse_tables_and_tensors_give_the_same_number(X):
@@ -108,8 +108,8 @@ def test_sparse_tables_and_tensors_give_the_same_number(X):
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_very_large_and_very_small_numbers_change_nothing(X, scale):
     rule, rng, ranking = IntrinsicDimension(), np.random.RandomState(0), Ranking.from_scores(np.arange(10.0))
-    expected = rule.decide(MaxVariance(), ranking, X, None, rng)
-    assert rule.decide(MaxVariance(), ranking, scale * X, None, rng).reason == expected.reason
+    expected = rule.decide(MaxVariance(), ranking, ColumnCandidates(X), None, rng)
+    assert rule.decide(MaxVariance(), ranking, ColumnCandidates(scale * X), None, rng).reason == expected.reason
 
 
 def test_weights_are_not_looked_at_except_zero(X):

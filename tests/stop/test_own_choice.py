@@ -9,14 +9,14 @@ from tamis.stop import OwnChoice
 from tamis.testing.checks import make_data
 
 
-def test_as_many_are_kept_as_the_certificate_says_and_for_its_reason():
-    ranking = Ranking(np.array([2, 0, 1]), np.ones(3), certificate={"n_chosen": 2, "choice": "no more was needed"})
+def test_as_many_are_kept_as_the_ranking_says_and_for_its_reason():
+    ranking = Ranking(np.array([2, 0, 1]), np.ones(3), n_chosen=2, reason="no more was needed")
     decision = OwnChoice().decide(PerceptronElimination(), ranking, None, None, np.random.RandomState(0))
     assert (decision.n_features, decision.reason) == (2, "no more was needed")
 
 
 def test_no_more_are_kept_than_were_ranked():
-    ranking = Ranking(np.array([1]), np.array([np.nan, 1.0]), certificate={"n_chosen": 2, "choice": "all"})
+    ranking = Ranking(np.array([1]), np.array([np.nan, 1.0]), n_chosen=2, reason="all")
     assert OwnChoice().decide(PerceptronElimination(), ranking, None, None, np.random.RandomState(0)).n_features == 1
 
 
@@ -24,8 +24,8 @@ def test_no_more_are_kept_than_were_ranked():
 def test_it_is_the_natural_rule_of_a_ranker_that_chooses(stop):
     X, y = make_data()
     found = PerceptronElimination(stop=stop).fit(X, y)
-    assert found.support_.sum() == found.certificate_["n_chosen"]
-    assert found.stop_.reason == found.certificate_["choice"]
+    assert found.support_.sum() == found.n_chosen_ == found.stop_.n_features
+    assert "could cost more than" in found.stop_.reason
 
 
 @pytest.mark.parametrize("ranker", [FisherScore, GramSchmidt])

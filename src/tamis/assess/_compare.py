@@ -252,7 +252,7 @@ def _run_task(task: _Task) -> list[Row]:
     order, seconds, error = np.arange(X.shape[1]), 0.0, ""
     results: list[Row] = []
     for k in (X.shape[1],) if task.ranker is None else task.data.ks:
-        if task.ranker is not None and (not results or not task.ranker.nested):
+        if task.ranker is not None and (not results or "nested" not in task.ranker.provides):
             order, seconds, error = _try_ranking(task, k, X, y)
         kept = np.sort(order[:k])  # whichever way a set was found, its figures are the same to the last digit
         for criterion in task.criteria:
@@ -279,7 +279,7 @@ def _try_ranking(task: _Task, k: int, X: Any, y: np.ndarray | None) -> tuple[np.
     assert task.ranker is not None
     started = time.perf_counter()
     try:
-        order, error = _rank(task.ranker, task, task.data.ks[-1] if task.ranker.nested else k, X, y), ""
+        order, error = _rank(task.ranker, task, task.data.ks[-1] if "nested" in task.ranker.provides else k, X, y), ""
     except Exception as failure:  # of whatever kind: the other rankers must not suffer from it
         order, error = np.empty(0, dtype=np.int64), f"{type(failure).__name__}: {failure}"
     return order, time.perf_counter() - started, error

@@ -54,7 +54,7 @@ def _check_ranker(name: str, ranker: Any) -> None:
     if not isinstance(ranker, Ranker):
         hint = f": give an instance, {ranker.__name__}()" if inspect.isclass(ranker) else ""
         raise ValueError(f"{ranker!r} is no ranker of this library{hint}")
-    if getattr(ranker, "dictionary", None) is not None:
+    if not ranker.ranks_columns():
         raise ValueError(f"{name} ranks the features of a dictionary, and the metrics know the columns of X only")
     if name in (RANDOM, ALL_FEATURES):
         raise ValueError(f"'{name}' is the name of a line of reference; call the ranker something else")

@@ -1,90 +1,15 @@
-"""Features that stay or go together."""
+"""Which columns belong together, as users say it."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from tamis.base import Ranker, Ranking, StopDecision
-from tamis.base._validation import column_name
-
-
-class GroupedRanker(Ranker):
-    """Base of methods with a parameter ``groups``, whose candidates are then groups of columns.
-
-    ``_rank`` ranks candidates; what is stored after ``fit`` speaks of columns, those of a group side by side.
-    """
-
-    groups: Any
-
-    def _members(self, n_features: int) -> list[np.ndarray] | None:
-        """Columns of every group; None where each column stands for itself."""
-        if self.groups is None:
-            return None
-        codes, _ = self._read_groups(n_features)
-        return np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-
-    def _read_groups(self, n_features: int) -> tuple[np.ndarray, list[Any]]:
-        return read_groups(self.groups, n_features, [column_name(self, j) for j in range(n_features)])
-
-    def _n_candidates(self, X: Any) -> int:
-        return X.shape[1] if self.groups is None else len(self._read_groups(X.shape[1])[1])
-
-    def _candidate_order(self) -> np.ndarray:
-        return super()._candidate_order() if self.groups is None else self._group_order
-
-    def _features(self, X: Any, indices: np.ndarray) -> Any:
-        members = self._members(X.shape[1])
-        return super()._features(X, indices if members is None else np.concatenate([members[g] for g in indices]))
-
-    def _among_copies(self, place: np.ndarray) -> Ranker:
-        ranker = super()._among_copies(place)
-        if self.groups is not None:
-            codes, labels = self._read_groups(place.size // 2)
-            ranker.set_params(groups=np.concatenate([codes, codes + len(labels)])[place])
-        return ranker
-
-    def _standing(self, place: np.ndarray, fitted: Any) -> np.ndarray:
-        if self.groups is None:
-            return super()._standing(place, fitted)
-        value = np.full(2 * len(self._read_groups(place.size // 2)[1]), np.nan)
-        value[fitted.group_order_.astype(np.int64)] = -np.arange(fitted.group_order_.size, dtype=float)
-        return value
-
-    def _feature_name(self, j: int) -> str:
-        """A column's name; or a group's label, while ``fit`` speaks of groups."""
-        return super()._feature_name(j) if self.groups is None else str(self._read_groups(self.n_features_in_)[1][j])
-
-    def _store(self, X: Any, ranking: Ranking, decision: StopDecision) -> None:
-        members = self._members(X.shape[1])
-        if members is None:
-            super()._store(X, ranking, decision)
-            return
-        _, labels = self._read_groups(X.shape[1])
-        self._group_order = ranking.order
-        self.group_order_ = np.empty(ranking.order.size, dtype=object)
-        self.group_order_[:] = [labels[g] for g in ranking.order]
-        n_columns = sum(members[g].size for g in ranking.order[: decision.n_features])
-        reason = f"{decision.reason}: {n_columns} columns of {decision.n_features} groups"
-        super()._store(X, _spread(ranking, members, labels), replace(decision, n_features=n_columns, reason=reason))
-
-
-def _spread(ranking: Ranking, members: list[np.ndarray], labels: list[Any]) -> Ranking:
-    """A ranking of groups as one of their columns."""
-    scores = np.full(sum(columns.size for columns in members), np.nan)
-    for group, columns in enumerate(members):
-        scores[columns] = ranking.scores[group]
-    order = np.concatenate([members[g] for g in ranking.order]) if ranking.order.size else ranking.order
-    path = tuple(
-        replace(step, feature=int(j), info={**step.info, "group": labels[step.feature]})
-        for step in ranking.path
-        for j in members[step.feature]
-    )
-    return Ranking(order, scores, path, ranking.certificate)
+GROUPS_CONSTRAINT = ["array-like", dict, None]
 
 
 def read_groups(groups: Any, n_features: int, names: list[str]) -> tuple[np.ndarray, list[Any]]:

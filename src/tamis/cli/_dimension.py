@@ -120,7 +120,7 @@ def _fit(estimator: DimensionEstimator, table: Table) -> None:
     from scipy import sparse
 
     X = table.features.matrix()
-    if sparse.issparse(X) and "sparse" not in estimator.accepts:
+    if sparse.issparse(X) and "sparse" not in estimator.provides:
         X = X.toarray()
     estimator.name_features(table.names).fit(X)
 

@@ -29,7 +29,7 @@ def load(args: argparse.Namespace, method: type[Ranker]) -> Table:
 def fit(ranker: Ranker, table: Table, env: Environment, *, quiet: bool) -> None:
     """Fit, with a progress bar for whoever watches; errors speak of columns by name."""
     X = table.features.matrix()
-    if sparse.issparse(X) and "sparse" not in ranker.accepts:
+    if sparse.issparse(X) and "sparse" not in ranker.provides:
         X = X.toarray()
     with contextlib.nullcontext() if quiet else progress_bar(ranker, env):
         try:

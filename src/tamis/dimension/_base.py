@@ -23,10 +23,10 @@ _LEAST_SAMPLES = 3  # two points have one distance, which can be compared with n
 class DimensionEstimator(BaseEstimator):
     """Base of every estimator: ``fit`` = validate, standardize, estimate, subsample. A method writes :meth:`_estimate`.
 
-    The class attribute ``accepts`` says which input it takes besides dense numpy: "sparse", "array_api".
+    The class attribute ``provides`` says which input it takes besides dense numpy: "sparse", "array_api".
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset()
+    provides: ClassVar[frozenset[str]] = frozenset()
 
     _parameter_constraints: ClassVar[dict] = {
         "standardize": ["boolean"],
@@ -91,8 +91,8 @@ class DimensionEstimator(BaseEstimator):
         -------
         self
         """
-        check_array_library(self, X, self.accepts)
-        table, _ = check_table(self, X, accept_sparse="sparse" in self.accepts)
+        check_array_library(self, X, self.provides)
+        table, _ = check_table(self, X, accept_sparse="sparse" in self.provides)
         if table.shape[0] < _LEAST_SAMPLES:
             raise ValueError(
                 f"{type(self).__name__} needs at least {_LEAST_SAMPLES} samples, and X has {table.shape[0]}"
@@ -112,7 +112,7 @@ class DimensionEstimator(BaseEstimator):
 
     def _measurable(self, table: Any) -> Any:
         """The table in units in which distances mean something and their squares neither overflow nor vanish."""
-        searches_neighbors = "array_api" in self.accepts  # in any kind of table, which is centered on the way
+        searches_neighbors = "array_api" in self.provides  # in any kind of table, which is centered on the way
         table = table if searches_neighbors else table.astype(float, copy=False)
         if self.standardize:
             return standardize_columns(ldexp_columns(table, overflow_exponents(table)))
@@ -133,8 +133,8 @@ class DimensionEstimator(BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = "sparse" in self.accepts
-        tags.array_api_support = "array_api" in self.accepts
+        tags.input_tags.sparse = "sparse" in self.provides
+        tags.array_api_support = "array_api" in self.provides
         return tags
 
 

@@ -64,7 +64,7 @@ class MLE(DimensionEstimator):
     1.9
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse", "array_api"})
+    provides: ClassVar[frozenset[str]] = frozenset({"sparse", "array_api"})
 
     _parameter_constraints: ClassVar[dict] = {
         **DimensionEstimator._parameter_constraints,

@@ -74,7 +74,7 @@ class TwoNN(DimensionEstimator):
     1.0
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse", "array_api"})
+    provides: ClassVar[frozenset[str]] = frozenset({"sparse", "array_api"})
 
     _parameter_constraints: ClassVar[dict] = {
         **DimensionEstimator._parameter_constraints,

@@ -66,7 +66,7 @@ class PathDisplay:
                 f"{type(estimator).__name__} was cut by a number of features, which has no curve to draw; fit it with "
                 "a rule such as Probe, LeaveOneOut or CrossValidation"
             )
-        names = [estimator._feature_name(int(j)) for j in to_numpy(estimator.order_)]
+        names = [estimator.feature_name(int(j)) for j in to_numpy(estimator.order_)]
         display = cls(decision, names)
         display.plot(ax=ax)
         return display

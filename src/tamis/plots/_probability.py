@@ -85,7 +85,7 @@ class ProbabilityDisplay:
         history = estimator.history_
         probability = np.asarray(to_numpy(history["probability"]), dtype=float)
         leading = to_numpy(estimator.order_)[:n_features]
-        names = [estimator._feature_name(int(j)) for j in leading]
+        names = [estimator.feature_name(int(j)) for j in leading]
         rest = np.setdiff1d(np.arange(probability.shape[1]), leading)
         others = probability[:, rest].sum(axis=1) if rest.size else None
         return cls(to_numpy(history["iteration"]), probability[:, leading], names, others).plot(ax=ax)

@@ -6,58 +6,57 @@ from typing import Any
 
 import numpy as np
 
-from tamis._sklearn import move_to, safe_indexing
-from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, fresh, track, weight_argument
-from tamis.base._validation import known_names
+from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule, fresh, track
 from tamis.kernels.arrays.targets import encode_classes, infer_task, subproblems
 
 
 class SubproblemMixin(Ranker):
     """Adds ``multiclass="ovr" | "ovo"`` to a ranker that has the parameters ``task`` and ``multiclass``.
 
-    The selection is the union over the sub-problems; ``subproblems_`` maps ``(label,)``, for one class against the
-    rest, or ``(label, label)`` to the ranker fitted on it.
+    The selection is the union over the sub-problems, among which a rule divides the risk that it accepts.
+    ``subproblems_`` maps ``(label,)``, for one class against the rest, or ``(label, label)`` to the ranker fitted on
+    it.
     """
 
     task: str
     multiclass: str
 
-    def _select(
-        self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, rule: StoppingRule
-    ) -> tuple[Ranking, StopDecision]:
+    def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
         y = np.asarray(y)
         task = infer_task(y) if self.task == "auto" else self.task
         if self.multiclass == "joint" or task == "regression" or np.unique(y).size <= 2:
-            return super()._select(X, y, sample_weight, rule)
+            return super()._select(candidates, y, rule)
         classes, codes = encode_classes(y)
-        self.subproblems_ = {}
+        self.subproblems_: dict[tuple[Any, ...], Ranker] = {}
+        found: list[tuple[Ranking, StopDecision]] = []
         parts = list(subproblems(codes, classes.size, self.multiclass))
+        share = rule.divided(len(parts))
         for against, rows in track(self, parts, task_name=self.multiclass, total=len(parts)):
             labels = tuple(classes[list(against)].tolist())
-            ranker = fresh(self, task="classification", multiclass="joint", stop=rule)
-            weight = None if sample_weight is None else sample_weight[rows]
-            labeled = (codes[rows] == against[0]).astype(int)
-            if (names := known_names(self)) is not None:
-                ranker.name_features(names)
-            ranker.fit(safe_indexing(X, rows), labeled, **weight_argument(weight))
+            ranker = fresh(self, task="classification", multiclass="joint", stop=share)
+            if candidates.column_names is not None:
+                ranker.name_features(candidates.column_names)
+            is_first = (codes[rows] == against[0]).astype(int)
+            found.append(ranker._fit_candidates(candidates.take_rows(rows), is_first, share))
             self.subproblems_[labels] = ranker
-        return merge(list(self.subproblems_.values()), self.multiclass)
+        return unite(found, self.multiclass)
 
 
-def merge(rankers: list[Any], scheme: str) -> tuple[Ranking, StopDecision]:
-    """Union of selections: kept features first, by their best rank over the sub-problems."""
-    each_rank = [move_to(ranker.ranking_, xp=np, device="cpu") for ranker in rankers]
-    rank = np.min(each_rank, axis=0)
-    ranked = np.any([r <= ranker.order_.shape[0] for r, ranker in zip(each_rank, rankers, strict=True)], axis=0)
-    kept = np.any([ranker.get_support() for ranker in rankers], axis=0)
-    scores = np.fmax.reduce([move_to(ranker.scores_, xp=np, device="cpu") for ranker in rankers])
-    order = np.lexsort((np.arange(rank.size), -np.nan_to_num(scores), rank, ~kept))
-    certificate = {"converged": all(ranker.certificate_["converged"] for ranker in rankers)}
-    sizes = [ranker.stop_.n_features for ranker in rankers]
+def unite(found: list[tuple[Ranking, StopDecision]], scheme: str) -> tuple[Ranking, StopDecision]:
+    """Union of selections: kept candidates first, by their best rank over the sub-problems."""
+    rankings = [ranking for ranking, _ in found]
+    rank = np.min([ranking.ranks() for ranking in rankings], axis=0)
+    scores = np.fmax.reduce([ranking.scores for ranking in rankings])
+    is_ranked, is_kept = np.zeros((2, scores.size), dtype=bool)
+    for ranking, decision in found:
+        is_ranked[ranking.order] = True
+        is_kept[ranking.order[: decision.n_features]] = True
+    order = np.lexsort((np.arange(rank.size), -np.nan_to_num(scores), rank, ~is_kept))
+    certificate = {"converged": all(ranking.certificate["converged"] for ranking in rankings)}
+    sizes = [decision.n_features for _, decision in found]
     pairing = "one-vs-one" if scheme == "ovo" else "one-vs-rest"
     reason = (
-        f"union of {len(rankers)} {pairing} problems, which keep {min(sizes)} to {max(sizes)} features each; "
+        f"union of {len(found)} {pairing} problems, which keep {min(sizes)} to {max(sizes)} features each; "
         "subproblems_ holds them"
     )
-    decision = StopDecision(int(kept.sum()), reason)
-    return Ranking(order[ranked[order]], scores, (), certificate), decision
+    return Ranking(order[is_ranked[order]], scores, (), certificate), StopDecision(int(is_kept.sum()), reason)

@@ -16,8 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tamis._sklearn import HasMethods, StrOptions, safe_indexing
-from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, finish, fresh, track, weight_argument
-from tamis.base._validation import known_names
+from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule, finish, rankings_at, track
 from tamis.kernels.arrays.targets import infer_task
 
 
@@ -46,7 +45,8 @@ class CrossValidation(StoppingRule, name="cross-validation"):
     -----
     Ranking on all rows and cross-validating only the model reports errors that are far too low when features are many
     (Ambroise and McLachlan 2002); here the ranker is cloned and fitted in each fold. Cost: one ranking per fold and one
-    model per fold and number. ``sample_weight`` goes to the ranker.
+    model per fold and number; a method whose sets are not nested is run anew for each number. ``sample_weight`` goes to
+    the ranker.
 
     References
     ----------
@@ -93,10 +93,9 @@ class CrossValidation(StoppingRule, name="cross-validation"):
         self,
         ranker: Ranker,
         ranking: Ranking,
-        X: Any,
+        candidates: Candidates,
         y: np.ndarray | None,
         rng: np.random.RandomState,
-        sample_weight: np.ndarray | None = None,
     ) -> StopDecision:
         """Cut at the number with the best held-out score."""
         if y is None:
@@ -106,10 +105,10 @@ class CrossValidation(StoppingRule, name="cross-validation"):
         y = np.asarray(y)
         estimator = _default_estimator(y) if self.estimator is None else self.estimator
         sizes = self._sizes(ranking.order.size)
-        folds = list(check_cv(self.cv, y, classifier=is_classifier(estimator)).split(X, y))
+        folds = list(check_cv(self.cv, y, classifier=is_classifier(estimator)).split(candidates.table, y))
         with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
             results = parallel(
-                delayed(_fold_scores)(ranker, estimator, self.scoring, X, y, sample_weight, train, test, sizes)
+                delayed(_fold_scores)(ranker, estimator, self.scoring, candidates, y, train, test, sizes)
                 for train, test in folds
             )
             scores = np.array(list(track(ranker, results, task_name="fold", total=len(folds))))
@@ -154,27 +153,22 @@ def _fold_scores(
     ranker: Ranker,
     estimator: BaseEstimator,
     scoring: Any,
-    X: Any,
+    candidates: Candidates,
     y: np.ndarray,
-    sample_weight: np.ndarray | None,
     train: np.ndarray,
     test: np.ndarray,
     sizes: np.ndarray,
 ) -> list[float]:
-    """Rank on the training rows, then score the model on the first k features for every k."""
-    X_train, X_test = safe_indexing(X, train), safe_indexing(X, test)
-    stop = int(sizes[-1]) if sizes[-1] <= ranker._n_candidates(X) else None
-    weight = None if sample_weight is None else sample_weight[train]
-    inner = fresh(ranker, stop=stop)
-    if (names := known_names(ranker)) is not None:
-        inner.name_features(names)
-    inner.fit(X_train, y[train], **weight_argument(weight))
-    order = inner._candidate_order()
+    """Rank on the training rows, then score the model on what is selected at every k."""
+    seen, unseen = candidates.take_rows(train), safe_indexing(candidates.table, test)
+    largest = int(sizes[-1]) if sizes[-1] <= seen.n_candidates else None
+    ranking = ranker.rank_first(seen, y[train], largest)
     scorer = check_scoring(estimator, scoring=scoring)
     scores = []
-    for k in sizes:
-        model = clone(estimator).fit(inner._features(X_train, order[:k]), y[train])
-        scores.append(float(scorer(model, inner._features(X_test, order[:k]), y[test])))
+    for k, own in zip(sizes, rankings_at(ranker, ranking, seen, y[train], sizes.tolist()), strict=True):
+        kept = own.order[:k]
+        model = clone(estimator).fit(seen.compute(seen.table, kept), y[train])
+        scores.append(float(scorer(model, seen.compute(unseen, kept), y[test])))
     return scores
 
 

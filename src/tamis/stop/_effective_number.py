@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tamis._sklearn import Interval
-from tamis.base import Ranker, Ranking, StopDecision, StoppingRule
+from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule
 from tamis.kernels.arrays.entropy import effective_number
 
 
@@ -50,10 +50,9 @@ class EffectiveNumber(StoppingRule, name="effective-number"):
         self,
         ranker: Ranker,
         ranking: Ranking,
-        X: Any,
+        candidates: Candidates,
         y: np.ndarray | None,
         rng: np.random.RandomState,
-        sample_weight: np.ndarray | None = None,
     ) -> StopDecision:
         """Cut where the effective number ends."""
         probability = ranking.scores[ranking.order]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import fdtrc
+from sklearn.base import clone
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule
+from tamis.base import Candidates, Ranker, Ranking, Step, StopDecision, StoppingRule
 from tamis.kernels.probe.law import probe_survival
 from tamis.stop._cut import apart, kept_below
 
@@ -66,6 +67,10 @@ class FisherTest(StoppingRule, name="fisher-test"):
         self.against = against
         self.n_beyond = n_beyond
 
+    def divided(self, n_problems: int) -> FisherTest:
+        """The same test at the risk divided by the number of problems."""
+        return clone(self).set_params(risk=self.risk / n_problems)
+
     def enough(self, path: Sequence[Step]) -> bool:
         """Whether a feature failed the test ``n_beyond`` steps ago."""
         if self.against == "complete":
@@ -76,10 +81,9 @@ class FisherTest(StoppingRule, name="fisher-test"):
         self,
         ranker: Ranker,
         ranking: Ranking,
-        X: Any,
+        candidates: Candidates,
         y: np.ndarray | None,
         rng: np.random.RandomState,
-        sample_weight: np.ndarray | None = None,
     ) -> StopDecision:
         """Cut at the first model that Fisher's test finds sufficient."""
         path = ranking.path
@@ -91,20 +95,20 @@ class FisherTest(StoppingRule, name="fisher-test"):
         kept = kept_below(p_values, self.risk)
         return StopDecision(
             kept,
-            self._reason(ranker, path, p_values, kept),
+            self._reason(candidates, path, p_values, kept),
             curve=p_values,
             curve_at=sizes,
             threshold=self.risk,
             label="p-value of Fisher's test",
         )
 
-    def _reason(self, ranker: Ranker, path: Sequence[Step], p_values: np.ndarray, kept: int) -> str:
+    def _reason(self, candidates: Candidates, path: Sequence[Step], p_values: np.ndarray, kept: int) -> str:
         if kept == len(path):
             return f"all {kept} features that could be ranked pass Fisher's test at a risk of {self.risk:g}"
         test = f"(p = {apart(p_values[kept], self.risk)}, risk {self.risk:g})"
         if self.against == "complete":
             return f"a model of {kept} features does not differ from that of all {len(path)} ranked {test}"
-        name = ranker._feature_name(path[kept].feature)
+        name = candidates.name(path[kept].feature)
         return f"feature {kept + 1}, '{name}', does not improve the model {test}"
 
 

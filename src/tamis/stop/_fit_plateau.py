@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from tamis._sklearn import Interval, safe_indexing
-from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule
+from tamis.base import COLUMNS, Candidates, Ranker, Ranking, Step, StopDecision, StoppingRule
 from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
 from tamis.kernels.neighbors.faithfulness import fit_along, fit_of_all, standardized_gram
@@ -41,8 +42,10 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
     Notes
     -----
     The plateau is the highest FIT of those along the order and that of all features. Every k is tried up to 32, then
-    about one in ten. Cost: O(r^2 K) for r rows and K ranked features, plus a sort of r^2 distances per k tried; memory
-    r^2. The FIT of a selection is not monotone: features that are noise blur the neighborhoods.
+    about one in ten. Where the sets of a method are not nested, its own set of each size is judged: at 1, 2, 4, ...
+    features until FIT is within the tolerance, then by bisection. Cost: O(r^2 K) for r rows and K ranked features, plus
+    a sort of r^2 distances per k tried; memory r^2. The FIT of a selection is not monotone: features that are noise
+    blur the neighborhoods.
 
     Examples
     --------
@@ -54,6 +57,8 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
     >>> LaplacianScore(stop=FITPlateau()).fit(X).stop_.n_features
     1
     """
+
+    requires: ClassVar[frozenset[str]] = frozenset({COLUMNS})
 
     _parameter_constraints: ClassVar[dict] = {
         "tolerance": [Interval(Real, 0, None, closed="left")],
@@ -70,17 +75,6 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         self.max_samples = max_samples
         self.random_state = random_state
 
-    def check(self, ranker: Ranker, n_candidates: int) -> None:
-        """Refuse features that are no columns of the table."""
-        super().check(ranker, n_candidates)
-        if getattr(ranker, "groups", None) is not None:
-            raise ValueError("FITPlateau judges single columns and takes no groups; use CrossValidation or a number")
-        if getattr(ranker, "dictionary", None) is not None:
-            raise ValueError(
-                f"FITPlateau judges columns of a table, and {type(ranker).__name__} ranks those of a dictionary; use "
-                "another rule, such as Probe or a number of features"
-            )
-
     def enough(self, path: Sequence[Step]) -> bool:
         """A first look at some features; the ranker goes on if all of them are kept."""
         return len(path) >= _FIRST_LOOK
@@ -89,34 +83,93 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         self,
         ranker: Ranker,
         ranking: Ranking,
-        X: Any,
+        candidates: Candidates,
         y: np.ndarray | None,
         rng: np.random.RandomState,
-        sample_weight: np.ndarray | None = None,
     ) -> StopDecision:
         """Cut where the curve first comes within the tolerance of its plateau."""
         if not ranking.order.size:
             return StopDecision(0, "no feature could be ranked", label="leave-one-out FIT")
-        table = _draw_rows(X, self.max_samples, rng)
+        table = _draw_rows(candidates.table, self.max_samples, rng)
         table = table if sparse.issparse(table) else to_numpy(table)
-        curve_at = tried_sizes(ranking.order.size)
         if table.shape[0] < 3:
             return StopDecision(ranking.order.size, f"all {ranking.order.size} features: too few rows to judge fewer")
         table = ldexp_columns(table, overflow_exponents(table))
-        n_neighbors = min(self.n_neighbors, table.shape[0] - 1)
-        gram = standardized_gram(table)
-        curve = fit_along(table, ranking.order, curve_at.tolist(), gram, n_neighbors)
-        plateau = max(*curve, fit_of_all(gram, n_neighbors))
-        threshold = plateau - self.tolerance
-        within = np.flatnonzero(np.array(curve) >= threshold)
-        kept = int(curve_at[within[0]]) if within.size else ranking.order.size
-        recovered = curve[within[0]] if within.size else curve[-1]
-        reason = f"{_first(kept, ranking.order.size)} {recovered:.1%} of the variance of all, leave-one-out"
-        if kept < table.shape[1]:
-            reason += f"; more of them recover {plateau:.1%} at best"
-        if plateau <= 0:
+        curve = _Curve(table, candidates, min(self.n_neighbors, table.shape[0] - 1))
+        if "nested" in ranker.provides:
+            curve.measure_prefixes(ranking.order, tried_sizes(ranking.order.size))
+            return self._cut(curve, ranking.order.size)
+        rankings = self._search_sizes(curve, ranker, y)
+        decision = self._cut(curve, rankings[max(rankings)].order.size)
+        return replace(decision, ranking=rankings[decision.n_features])
+
+    def _search_sizes(self, curve: _Curve, ranker: Ranker, y: np.ndarray | None) -> dict[int, Ranking]:
+        """Rankings by sizes 1, 2, 4, ... until FIT is within the tolerance, and then by bisection.
+
+        FIT need not grow with the size, but nearly does: a size between two that fail is not looked at.
+        """
+        found: dict[int, Ranking] = {}
+
+        def is_enough(size: int) -> bool:
+            found[size] = ranker.rank_first(curve.candidates, y, size)
+            curve.measure_set(found[size].order[:size], size)
+            return curve.at[size] >= curve.plateau - self.tolerance
+
+        too_few, enough, most = 0, 1, curve.candidates.n_candidates
+        while not is_enough(enough) and found[enough].order.size == enough < most:
+            too_few, enough = enough, min(2 * enough, most)
+        while enough - too_few > 1:
+            middle = (too_few + enough) // 2
+            too_few, enough = (too_few, middle) if is_enough(middle) else (middle, enough)
+        return found
+
+    def _cut(self, curve: _Curve, n_ranked: int) -> StopDecision:
+        """The smallest size whose FIT is within the tolerance of the plateau."""
+        sizes = np.array(sorted(curve.at))
+        values, threshold = np.array([curve.at[k] for k in sizes.tolist()]), curve.plateau - self.tolerance
+        place = next(iter(np.flatnonzero(values >= threshold)), -1)
+        kept = int(sizes[place])
+        reason = f"{_first(kept, n_ranked)} {values[place]:.1%} of the variance of all, leave-one-out"
+        if kept < curve.candidates.n_candidates:
+            reason += f"; more of them recover {curve.plateau:.1%} at best"
+        if curve.plateau <= 0:
             reason += ", no better than the means of the features: neighbors tell nothing here"
-        return StopDecision(kept, reason, np.array(curve), curve_at, threshold=threshold, label="leave-one-out FIT")
+        return StopDecision(kept, reason, values, sizes, threshold=threshold, label="leave-one-out FIT")
+
+
+class _Curve:
+    """Leave-one-out FIT of the sets that were looked at.
+
+    Attributes
+    ----------
+    at : dict of int to float
+        By number of candidates.
+    plateau : float
+        The highest of them and of all features.
+    """
+
+    def __init__(self, table: Any, candidates: Candidates, n_neighbors: int) -> None:
+        self.table = table
+        self.candidates = candidates
+        self.n_neighbors = n_neighbors
+        self.gram = standardized_gram(table)
+        self.plateau = fit_of_all(self.gram, n_neighbors)
+        self.at: dict[int, float] = {}
+
+    def measure_prefixes(self, order: np.ndarray, sizes: np.ndarray) -> None:
+        """FIT of the first candidates of one order, for ascending sizes."""
+        columns, members = self.candidates.columns_of(order), self.candidates.members
+        widths = np.ones(order.size, dtype=int) if members is None else [members[j].size for j in order]
+        ends = np.cumsum(widths)[sizes - 1]
+        found = fit_along(self.table, columns, ends.tolist(), self.gram, self.n_neighbors)
+        self.at |= dict(zip(sizes.tolist(), found, strict=True))
+        self.plateau = max(self.plateau, *found)
+
+    def measure_set(self, members: np.ndarray, size: int) -> None:
+        """FIT of the set that a method selects at one size."""
+        columns = self.candidates.columns_of(members)
+        [self.at[size]] = fit_along(self.table, columns, [columns.size], self.gram, self.n_neighbors)
+        self.plateau = max(self.plateau, self.at[size])
 
 
 def tried_sizes(most: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from tamis._sklearn import HasMethods, Interval
-from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule
+from tamis.base import UNGROUPED, Candidates, Ranker, Ranking, Step, StopDecision, StoppingRule
 from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.neighbors.two_nn import measure_two_nn
 
@@ -59,6 +59,8 @@ class IntrinsicDimension(StoppingRule, name="intrinsic-dimension"):
     'the data have about 2.0 dimensions (2-NN), times 1.5: kept 3'
     """
 
+    requires: ClassVar[frozenset[str]] = frozenset({UNGROUPED})
+
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [HasMethods("fit"), None],
         "multiple": [Interval(Real, 0, None, closed="neither")],
@@ -74,23 +76,16 @@ class IntrinsicDimension(StoppingRule, name="intrinsic-dimension"):
         """A first look at some features; the ranker goes on if the dimension asks for all of them."""
         return len(path) >= _FIRST_LOOK
 
-    def check(self, ranker: Ranker, n_candidates: int) -> None:
-        """Refuse groups: a dimension counts columns."""
-        super().check(ranker, n_candidates)
-        if getattr(ranker, "groups", None) is not None:
-            raise ValueError("IntrinsicDimension counts single columns and takes no groups; use CrossValidation")
-
     def decide(
         self,
         ranker: Ranker,
         ranking: Ranking,
-        X: Any,
+        candidates: Candidates,
         y: np.ndarray | None,
         rng: np.random.RandomState,
-        sample_weight: np.ndarray | None = None,
     ) -> StopDecision:
         """Cut at the dimension of the table."""
-        ranked = ranking.order.size
+        X, ranked = candidates.table, ranking.order.size
         if ranked == 0:
             return StopDecision(0, "no feature could be ranked")
         if X.shape[0] < 3:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval
-from tamis.base import Ranking, Step, StopDecision, StoppingRule
+from tamis.base import Candidates, Ranking, Step, StopDecision, StoppingRule
 
 
 class LeaveOneOut(StoppingRule, name="leave-one-out"):
@@ -63,13 +63,12 @@ class LeaveOneOut(StoppingRule, name="leave-one-out"):
         self,
         ranker: Any,
         ranking: Ranking,
-        X: Any,
+        candidates: Candidates,
         y: np.ndarray | None,
         rng: np.random.RandomState,
-        sample_weight: np.ndarray | None = None,
     ) -> StopDecision:
         """Cut at the smallest leave-one-out error."""
-        curve = np.array([ranker._empty_press, *(step.info["press"] for step in ranking.path)])
+        curve = np.array([ranker.null_press_, *(step.info["press"] for step in ranking.path)])
         kept = int(np.argmin(curve))
         reason = f"the leave-one-out error is smallest ({curve[kept]:.4g}) with {kept} features"
         if kept == 0:

@@ -9,11 +9,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import sparse
+from sklearn.base import clone
 
-from tamis._sklearn import Interval, get_namespace, safe_indexing
-from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, finish, track, weight_argument
-from tamis.kernels.probe.law import check_draws
+from tamis._sklearn import Interval, safe_indexing
+from tamis.base import (
+    PERMUTED_COPIES,
+    UNGROUPED,
+    Candidates,
+    Ranker,
+    Ranking,
+    StopDecision,
+    StoppingRule,
+    finish,
+    fresh,
+    track,
+)
+from tamis.kernels.probe.law import check_draws, enough_draws
 from tamis.stop._cut import apart, kept_below
 from tamis.stop._step_down import FalseDiscoveryRate, FamilyRisk
 
@@ -74,6 +85,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     array([0, 1])
     """
 
+    requires: ClassVar[frozenset[str]] = frozenset({PERMUTED_COPIES})
+
     _parameter_constraints: ClassVar[dict] = {
         "risk": [Interval(Real, 0, 1, closed="neither")],
         "fdr": [Interval(Real, 0, 1, closed="neither"), None],
@@ -100,48 +113,54 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def check(self, ranker: Ranker, n_candidates: int) -> None:
+    def check(self, ranker: Ranker, candidates: Candidates) -> None:
         """Refuse rankers to which a permuted copy looks like the original, and too few draws."""
-        super().check(ranker, n_candidates)
-        if getattr(ranker, "dictionary", None) is not None:
-            raise ValueError("MonteCarloProbe permutes the columns of X and cannot see a dictionary's; use Probe")
+        super().check(ranker, candidates)
         if not ranker.supervised:
             raise ValueError(
                 f"MonteCarloProbe compares features with permuted copies, which {type(ranker).__name__}, being "
                 "unsupervised, cannot tell apart; use TopK or CrossValidation"
             )
-        if self.conditional and getattr(ranker, "groups", None) is not None:
+        if self.conditional and UNGROUPED not in candidates.provides:
             raise ValueError("MonteCarloProbe(conditional=True) takes no groups of features; use conditional=False")
         if self.fdr is None:
             check_draws(self.n_draws, self.risk)
+
+    def divided(self, n_problems: int) -> MonteCarloProbe:
+        """The same probe at the risk, or rate, divided by the number of problems, with draws enough to resolve it.
+
+        The false discovery rate of a union is at most the sum of those of its parts, whose kept sets are smaller.
+        """
+        risk = self.risk / n_problems
+        fdr = None if self.fdr is None else self.fdr / n_problems
+        n_draws = self.n_draws if fdr is not None else max(self.n_draws, enough_draws(risk))
+        return clone(self).set_params(risk=risk, fdr=fdr, n_draws=n_draws)
 
     def decide(
         self,
         ranker: Ranker,
         ranking: Ranking,
-        X: Any,
+        candidates: Candidates,
         y: np.ndarray | None,
         rng: np.random.RandomState,
-        sample_weight: np.ndarray | None = None,
     ) -> StopDecision:
         """Cut where the features stop standing out from their permuted copies."""
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_draws)
         judge: FamilyRisk | FalseDiscoveryRate
         judge = FalseDiscoveryRate(self.fdr) if self.fdr is not None else FamilyRisk(self.risk)
         if self.conditional:
-            scores, p_values, n_drawn = self._one_by_one(ranker, X, y, sample_weight, seeds, judge)
+            scores, p_values, n_drawn = self._one_by_one(ranker, candidates, y, seeds, judge)
         else:
-            real, shadow = self._draw(ranker, X, y, sample_weight, seeds, judge, np.empty(0, dtype=int))
+            real, shadow = self._draw(ranker, candidates, y, seeds, judge, np.empty(0, dtype=int))
             scores, n_drawn = _center(real, ranker.one_shot), len(real)
             p_values = judge.p_values(scores, shadow, len(shadow))
-        return self._decision(ranker, ranking, scores, p_values, n_drawn)
+        return self._decision(candidates, ranking, scores, p_values, n_drawn)
 
     def _draw(
         self,
         ranker: Ranker,
-        X: Any,
+        candidates: Candidates,
         y: np.ndarray | None,
-        sample_weight: np.ndarray | None,
         seeds: np.ndarray,
         judge: FamilyRisk | FalseDiscoveryRate,
         kept: np.ndarray,
@@ -151,7 +170,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         shadow: list[np.ndarray] = []
         with (
             Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel,
-            closing(self._batches(parallel, ranker, X, y, sample_weight, seeds, kept)) as batches,
+            closing(self._batches(parallel, ranker, candidates, y, seeds, kept)) as batches,
         ):
             for of_features, of_copies in track(ranker, batches, task_name="probe", total=len(seeds)):
                 real.append(of_features)
@@ -166,16 +185,14 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         self,
         parallel: Parallel,
         ranker: Ranker,
-        X: Any,
+        candidates: Candidates,
         y: np.ndarray | None,
-        sample_weight: np.ndarray | None,
         seeds: np.ndarray,
         kept: np.ndarray,
     ) -> Generator[tuple[np.ndarray, np.ndarray], None, None]:
         for start in range(0, len(seeds), _BATCH):
             draws = parallel(
-                delayed(_one_draw)(ranker, X, y, sample_weight, int(seed), kept)
-                for seed in seeds[start : start + _BATCH]
+                delayed(_one_draw)(ranker, candidates, y, int(seed), kept) for seed in seeds[start : start + _BATCH]
             )
             try:
                 for draw in draws:  # noqa: UP028 (`yield from` would close the draws before they are finished)
@@ -186,19 +203,19 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     def _one_by_one(
         self,
         ranker: Ranker,
-        X: Any,
+        candidates: Candidates,
         y: np.ndarray | None,
-        sample_weight: np.ndarray | None,
         seeds: np.ndarray,
         judge: FamilyRisk | FalseDiscoveryRate,
     ) -> tuple[np.ndarray, np.ndarray, int]:
         """Keep the best remaining feature while it stands out from probes that depend on the kept ones as it does."""
+        X = candidates.table
         if not isinstance(X, np.ndarray):
             raise ValueError("MonteCarloProbe(conditional=True) needs a dense numpy X")
         kept: list[int] = []
         final = np.ones(X.shape[1])
         while True:
-            real, shadow = self._draw(ranker, X, y, sample_weight, seeds, judge, np.array(kept, dtype=int))
+            real, shadow = self._draw(ranker, candidates, y, seeds, judge, np.array(kept, dtype=int))
             scores = _center(real, ranker.one_shot)
             p_values = judge.p_values(scores, shadow, len(shadow), passed=kept)
             p_values[kept] = final[kept]
@@ -211,7 +228,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             kept.append(int(best))
 
     def _decision(
-        self, ranker: Ranker, ranking: Ranking, scores: np.ndarray, p_values: np.ndarray, n_drawn: int
+        self, candidates: Candidates, ranking: Ranking, scores: np.ndarray, p_values: np.ndarray, n_drawn: int
     ) -> StopDecision:
         level = self.risk if self.fdr is None else self.fdr
         steps = {step.feature: step for step in ranking.path}
@@ -224,7 +241,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             reason = f"all {kept} ranked features stand out from permuted copies at a {standing} of {level:g}"
         else:
             reason = (
-                f"feature {kept + 1}, '{ranker._feature_name(int(order[kept]))}', does not stand out from permuted "
+                f"feature {kept + 1}, '{candidates.name(int(order[kept]))}', does not stand out from permuted "
                 f"copies (p = {apart(curve[kept], level)} in {n_drawn} draws, {standing} {level:g})"
             )
         return StopDecision(
@@ -239,20 +256,20 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
 
 
 def _one_draw(
-    ranker: Ranker, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, seed: int, kept: np.ndarray
+    ranker: Ranker, candidates: Candidates, y: np.ndarray, seed: int, kept: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rank the features among copies whose rows are permuted; columns are shuffled so that ties favor none."""
     rng = np.random.RandomState(seed)
-    n_features = X.shape[1]
-    both = _beside(X, _copies(X, rng.permutation(X.shape[0]), kept))
-    place = rng.permutation(2 * n_features)
-    copy = ranker._among_copies(place)
-    if "random_state" in copy.get_params():
-        copy.set_params(random_state=seed)
-    copy.fit(safe_indexing(both, place, axis=1), y, **weight_argument(sample_weight))
-    value = ranker._standing(place, copy)
+    copies = _copies(candidates.table, rng.permutation(candidates.table.shape[0]), kept)
+    among, source = candidates.among_copies(copies, rng.permutation(2 * candidates.n_columns))
+    seeded = fresh(ranker)
+    if "random_state" in seeded.get_params():
+        seeded.set_params(random_state=seed)
+    ranking = seeded.rank_first(among, y, None)
+    value = np.empty(source.size)
+    value[source] = ranking.scores if ranker.one_shot else -ranking.ranks()
     value = np.where(np.isnan(value), -np.inf, value)
-    n_candidates = value.size // 2
+    n_candidates = candidates.n_candidates
     value[n_candidates + kept] = -np.inf
     return value[:n_candidates], value[n_candidates:]
 
@@ -264,13 +281,6 @@ def _copies(X: Any, rows: np.ndarray, kept: np.ndarray) -> Any:
     basis = np.linalg.qr(np.column_stack([np.ones(len(X)), X[:, kept]]))[0]
     explained = basis @ (basis.T @ X)
     return (explained + (X - explained)[rows]).astype(X.dtype)
-
-
-def _beside(X: Any, copies: Any) -> Any:
-    if sparse.issparse(X):
-        return sparse.hstack([X, copies], format=X.format)
-    xp, _ = get_namespace(X)
-    return xp.concat([X, copies], axis=1)
 
 
 def _center(values: np.ndarray, one_shot: bool) -> np.ndarray:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from tamis.base import Ranker, Ranking, StopDecision, StoppingRule
+from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule
 
 
 class OwnChoice(StoppingRule, name="own-choice"):
@@ -21,8 +21,8 @@ class OwnChoice(StoppingRule, name="own-choice"):
     Notes
     -----
     For rankers such as :class:`~tamis.PerceptronElimination` that eliminate features until their own criterion tells
-    them to stop, and rank what is left for those who want another number. The certificate of such a ranking holds
-    ``n_chosen`` and ``choice``, the reason in words. Cost: none.
+    them to stop, and rank what is left for those who want another number. Such a ranking holds ``n_chosen`` and
+    ``reason``, which says why in words; the fitted ranker keeps the former as ``n_chosen_``. Cost: none.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class OwnChoice(StoppingRule, name="own-choice"):
     >>> from tamis.stop import OwnChoice
     >>> X, y = load_iris(return_X_y=True)
     >>> found = PerceptronElimination(stop=OwnChoice()).fit(X, y)
-    >>> found.stop_.n_features == found.certificate_["n_chosen"]
+    >>> found.stop_.n_features == found.n_chosen_
     True
     """
 
@@ -41,11 +41,10 @@ class OwnChoice(StoppingRule, name="own-choice"):
         self,
         ranker: Ranker,
         ranking: Ranking,
-        X: Any,
+        candidates: Candidates,
         y: np.ndarray | None,
         rng: np.random.RandomState,
-        sample_weight: np.ndarray | None = None,
     ) -> StopDecision:
         """Cut where the ranker would."""
-        kept = min(int(ranking.certificate["n_chosen"]), ranking.order.size)
-        return StopDecision(kept, str(ranking.certificate["choice"]))
+        n_chosen = ranking.order.size if ranking.n_chosen is None else ranking.n_chosen
+        return StopDecision(min(n_chosen, ranking.order.size), ranking.reason)

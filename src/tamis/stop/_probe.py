@@ -7,10 +7,11 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
 from tamis._sklearn import Interval, StrOptions, move_to
-from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule, track
-from tamis.kernels.probe.law import best_of, check_draws, probe_survival, shape_moments, tail_error
+from tamis.base import Candidates, Ranker, Ranking, Step, StopDecision, StoppingRule, track
+from tamis.kernels.probe.law import best_of, check_draws, enough_draws, probe_survival, shape_moments, tail_error
 from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 from tamis.stop._cut import apart, kept_below
 from tamis.stop._permuted_cosines import permuted_cos2
@@ -102,11 +103,16 @@ class Probe(StoppingRule, name="probe"):
         self.n_beyond = n_beyond
         self.random_state = random_state
 
-    def check(self, ranker: Ranker, n_candidates: int) -> None:
+    def check(self, ranker: Ranker, candidates: Candidates) -> None:
         """Refuse a risk that the permutations could not resolve."""
-        super().check(ranker, n_candidates)
+        super().check(ranker, candidates)
         if self.null == "permutation" and self.correction == "best-of-remaining":
             check_draws(self.n_draws, self.risk)
+
+    def divided(self, n_problems: int) -> Probe:
+        """The same probe at the risk divided by the number of problems."""
+        risk = self.risk / n_problems
+        return clone(self).set_params(risk=risk, n_draws=max(self.n_draws, enough_draws(risk)))
 
     def enough(self, path: Sequence[Step]) -> bool:
         """Whether the analytic law refused a feature ``n_beyond`` steps ago; looser where permutations decide."""
@@ -132,31 +138,30 @@ class Probe(StoppingRule, name="probe"):
         self,
         ranker: Ranker,
         ranking: Ranking,
-        X: Any,
+        candidates: Candidates,
         y: np.ndarray | None,
         rng: np.random.RandomState,
-        sample_weight: np.ndarray | None = None,
     ) -> StopDecision:
         """Cut before the first feature that a random one might beat."""
         path = ranking.path
         chances = self._analytic(path)
         if self.null != "gaussian" and path:
-            chances = self._by_permutation(ranker, path, X, y, rng, sample_weight)
+            chances = self._by_permutation(ranker, path, candidates, y, rng)
         curve = self._curve(path, chances)
         kept = kept_below(curve, self.risk)
         return StopDecision(
             kept,
-            self._reason(ranker, path, curve, kept),
+            self._reason(candidates, path, curve, kept),
             curve=curve,
             curve_at=np.arange(1, curve.size + 1),
             threshold=self.risk,
             label="risk that a random feature does better",
         )
 
-    def _reason(self, ranker: Ranker, path: Sequence[Step], curve: np.ndarray, kept: int) -> str:
+    def _reason(self, candidates: Candidates, path: Sequence[Step], curve: np.ndarray, kept: int) -> str:
         if kept == len(path):
             return f"all {kept} features that could be ranked beat a random feature at a risk of {self.risk:g}"
-        name = ranker._feature_name(path[kept].feature)
+        name = candidates.name(path[kept].feature)
         n = path[kept].info["n_candidates"]
         rival = "a random feature" if self.correction == "none" or n == 1 else f"the best of {n} random features"
         chance = apart(1 - curve[kept], 1 - self.risk)
@@ -168,13 +173,13 @@ class Probe(StoppingRule, name="probe"):
         self,
         ranker: Any,
         path: Sequence[Step],
-        X: Any,
+        candidates: Candidates,
         y: np.ndarray | None,
         rng: np.random.RandomState,
-        sample_weight: np.ndarray | None,
     ) -> list[float]:
         """Chance per step, permuting wherever the analytic law cannot be trusted, up to the first that is refused."""
-        search = OrthogonalSearch(ranker._candidates(X, sample_weight), ranker._targets(y))
+        columns = candidates.as_columns(fit_intercept=ranker.fit_intercept)
+        search = OrthogonalSearch(columns, ranker.encode_target(np.asarray(y)))
         shape = self._column_shapes(search, rng) if self.null == "auto" else None
         chances: list[float] = []
         for step in track(ranker, path, task_name="probe"):

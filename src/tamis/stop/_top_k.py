@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tamis._sklearn import Interval, RealNotInt
-from tamis.base import Ranker, Ranking, StopDecision, StoppingRule
+from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule
 
 
 class TopK(StoppingRule, name="top-k"):
@@ -44,9 +44,10 @@ class TopK(StoppingRule, name="top-k"):
     def __init__(self, n_features: float | None = None) -> None:
         self.n_features = n_features
 
-    def check(self, ranker: Ranker, n_candidates: int) -> None:
+    def check(self, ranker: Ranker, candidates: Candidates) -> None:
         """Refuse to keep more features than there are."""
-        super().check(ranker, n_candidates)
+        super().check(ranker, candidates)
+        n_candidates = candidates.n_candidates
         if isinstance(self.n_features, Integral) and self.n_features > n_candidates:
             raise ValueError(
                 f"cannot keep {self.n_features} features of {n_candidates}; ask for at most {n_candidates}"
@@ -64,10 +65,9 @@ class TopK(StoppingRule, name="top-k"):
         self,
         ranker: Ranker,
         ranking: Ranking,
-        X: Any,
+        candidates: Candidates,
         y: np.ndarray | None,
         rng: np.random.RandomState,
-        sample_weight: np.ndarray | None = None,
     ) -> StopDecision:
         """Cut at the given number."""
         asked = self.most(ranking.scores.size)

@@ -25,6 +25,7 @@ from sklearn.svm import LinearSVC
 
 from tamis import OptimalBrainDamage
 from tamis.rank.backward._linear_saliency import saliency_of
+from tamis.rank.backward._optimal_brain_damage import WeightPruning
 from tests.base.test_progress import Recorder
 from tests.oracles import networks as oracle
 
@@ -56,7 +57,7 @@ def test_saliency_is_the_second_order_change_of_the_objective(task):
     ranker = OptimalBrainDamage(hidden_units=(3,), tol=1e-14, max_iter=20000, random_state=0)
     work, network, training = trained(ranker, X, y)
     assert training.objective == pytest.approx(objective(network, work, 0.01), rel=1e-10)
-    saliency = ranker._saliency(network, work)
+    saliency = WeightPruning(network, work, [], ranker.alpha, ranker._train)._saliency()
     for i in np.flatnonzero(network.is_weight().numpy()):
         weight, width = network.theta[i].item(), 1e-3
         change = []
@@ -73,7 +74,7 @@ def test_deleting_a_small_weight_of_a_linear_model_costs_its_saliency():
     X, y = oracle.planted(0, n_samples=50, n_features=5)
     ranker = OptimalBrainDamage(hidden_units=(), tol=1e-15, max_iter=20000, random_state=0)
     work, network, training = trained(ranker, X, y)
-    saliency = ranker._saliency(network, work)
+    saliency = WeightPruning(network, work, [], ranker.alpha, ranker._train)._saliency()
     for i in range(5):  # the objective is quadratic, and so the second order is all there is
         weight = network.theta[i].item()
         network.theta[i] = 0.0
@@ -311,7 +312,7 @@ def test_a_callback_may_end_the_pruning_of_an_estimator():
     X, y = modeled("quantity")
     ranker = OptimalBrainDamage(LinearRegression(), step=1, stop=None)
     whole = clone(ranker).fit(X, y)
-    ranker.set_callbacks(Recorder({"prune step": 2}))
+    ranker.set_callbacks(Recorder({"eliminate step": 2}))
     found = ranker.fit(X, y)
     assert sorted(found.order_) == list(range(5))
     np.testing.assert_array_equal(found.order_[3:], whole.order_[3:])

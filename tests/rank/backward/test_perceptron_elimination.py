@@ -52,7 +52,7 @@ def test_the_first_round_leaves_out_as_many_as_the_margin_can_spare(seed, alpha,
         assert [step.feature for step in first[::-1]] == smallest[: affordable[-1]].tolist()
         assert all(step.info["spared"] for step in first)
     else:
-        assert found.certificate_["n_chosen"] == 12
+        assert found.n_chosen_ == 12
     kept = np.isin(np.arange(12), [step.feature for step in first if step.info["spared"]], invert=True)
     outputs = (label * (rows @ (w * kept)) + slack * label * u) / scale
     assert outputs.min() >= (1 - alpha) ** 2 * gamma  # the promise of the inequality
@@ -77,7 +77,7 @@ def test_the_own_stop_is_where_no_machine_can_spare_the_least_important_feature(
         spare.append(np.abs(w) <= 0.25 * gamma * np.sqrt(2))
     least = np.mean(share, axis=0).argmin()
     assert kept.size == 1 or not np.all(spare, axis=0)[least]
-    assert found.certificate_["n_chosen"] == kept.size
+    assert found.n_chosen_ == kept.size
     assert 1 <= kept.size < 20
 
 
@@ -96,7 +96,7 @@ def test_features_spared_come_before_those_that_only_the_ranking_left_out():
     assert sorted(found.order_) == list(range(100))
     spared = [step.info["spared"] for step in found.path_]
     assert spared == sorted(spared)
-    assert found.certificate_["n_chosen"] == spared.count(False)
+    assert found.n_chosen_ == spared.count(False)
     left = [step.info["n_features"] for step in found.path_]
     assert left == sorted(left)
     assert all(step.info["p"] == adapt_norm(step.info["n_features"]) for step in found.path_)
@@ -145,7 +145,7 @@ def test_without_slack_labels_that_no_plane_separates_are_reported():
     with pytest.warns(ConvergenceWarning, match=r"give slack > 0, which separates any classes"):
         found = PerceptronElimination(slack=0.0, max_iter=20).fit(X, y)
     assert not found.certificate_["converged"]
-    assert found.certificate_["n_chosen"] == 3
+    assert found.n_chosen_ == 3
     assert "did not settle" in found.stop_.reason
     assert PerceptronElimination().fit(X, y).certificate_["converged"]
 

@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from tamis.base import ColumnCandidates
 from tamis.rank.subset._feature_medoids import FeatureMedoids
 from tests.base.test_progress import observed
 from tests.oracles.column_subset import medoids, squared_correlations
@@ -50,7 +51,7 @@ def test_the_path_is_made_lazily_and_a_shorter_one_begins_a_longer_one(seed, sha
     X, k = table(shape, seed), min(k, shape[1])
     whole = FeatureMedoids(stop=None).fit(X)
     np.testing.assert_array_equal(FeatureMedoids(stop=k).fit(X).order_, whole.order_[:k])
-    steps = FeatureMedoids()._steps(X, None, np.random.RandomState(0), None)
+    steps = FeatureMedoids()._steps(ColumnCandidates(X), None, np.random.RandomState(0), None)
     assert [step.feature for step in islice(steps, k)] == whole.order_[:k].tolist()
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.linalg import qr
 
+from tamis.base import ColumnCandidates
 from tamis.rank.subset._pivoted_qr import PivotedQR
 from tests.base.test_progress import observed
 from tests.oracles.column_subset import pivots, reconstruction
@@ -70,7 +71,7 @@ def test_the_path_is_made_lazily_and_a_shorter_one_begins_a_longer_one(seed, sha
     X, k = table(shape, seed), min(k, shape[1])
     whole = PivotedQR(stop=None).fit(X)
     np.testing.assert_array_equal(PivotedQR(stop=k).fit(X).order_, whole.order_[:k])
-    steps = PivotedQR()._steps(X, None, np.random.RandomState(0), None)
+    steps = PivotedQR()._steps(ColumnCandidates(X), None, np.random.RandomState(0), None)
     assert [step.feature for step in islice(steps, k)] == whole.order_[:k].tolist()
 
 

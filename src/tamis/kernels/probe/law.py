@@ -29,6 +29,11 @@ def check_draws(n_draws: int, risk: float) -> None:
         raise ValueError(f"n_draws={n_draws} cannot tell a risk of {risk:g}; use at least {needed}")
 
 
+def enough_draws(risk: float) -> int:
+    """The fewest draws from which a p-value below the risk, and not just equal to it, can come."""
+    return int(1 / risk)
+
+
 def tail_error(
     x_shape: tuple[np.ndarray, np.ndarray], y_shape: tuple[np.ndarray, np.ndarray], n: float, tail: float
 ) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from itertools import count
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,23 +12,19 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import HasMethods
-from tamis.base import Ranking, Step, track
-from tamis.base._elimination import count_rounds, countdown
+from tamis.base import Candidates, Elimination, Ranker, Ranking, Step, StepSize, batch_size
 from tamis.kernels.arrays.columns import as_columns, to_numpy
 from tamis.kernels.arrays.copies import order_columns
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, standardize_columns
 from tamis.rank.backward._linear_saliency import check_known, saliency_of
 from tamis.rank.model._model_derivatives import fit_quietly
-from tamis.rank.neural._supervised import BackwardRanker, Departure, Task
+from tamis.rank.neural._supervised import EliminationRanker, NetworkElimination, Task
 
 if TYPE_CHECKING:
     from tamis.rank.neural._network import Perceptron, Training
 
 
-_CLOSE = 1e-9  # saliencies that differ by less, relatively, are the same
-
-
-class OptimalBrainDamage(BackwardRanker):
+class OptimalBrainDamage(EliminationRanker):
     r"""Rank features by how long they keep a weight in a model whose least salient weights are pruned.
 
     .. math:: s_i = \frac{1}{2} h_{ii} w_i^2, \qquad h_{ii} = \frac{\partial^2 T}{\partial w_i^2}
@@ -109,10 +105,8 @@ class OptimalBrainDamage(BackwardRanker):
     array(['x1'], dtype=object)
     """
 
-    step: Any
-
     _parameter_constraints: ClassVar[dict] = {
-        **BackwardRanker._parameter_constraints,
+        **EliminationRanker._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict"]), None],
     }
 
@@ -144,54 +138,20 @@ class OptimalBrainDamage(BackwardRanker):
         self.random_state = random_state
 
     @property
-    def accepts(self) -> frozenset[str]:  # type: ignore[override]
+    def provides(self) -> frozenset[str]:  # type: ignore[override]
         """Sparse tables, where there is an estimator."""
-        return frozenset() if self.estimator is None else frozenset({"sparse"})
+        return Ranker.provides | (frozenset() if self.estimator is None else {"sparse"})
 
-    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _start_elimination(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
+    ) -> Elimination:
         if self.estimator is not None:
-            return self._rank_by_estimator(X, np.asarray(y), rng)
-        task = self._task(X, y, rng)
+            return self._start_on_estimator(candidates.table, np.asarray(y), rng)
+        task = self._task(candidates.table, y, rng)
         network = self._start(task)
-        trainings = [self._train(network, task)]
-        departures = self._prune(network, task, trainings)
-        return self._rank_departed(task, departures, trainings)
+        return WeightPruning(network, task, [self._train(network, task)], self.alpha, self._train)
 
-    def _prune(self, network: Perceptron, task: Task, trainings: list[Training]) -> list[Departure]:
-        """Inputs in the order in which they die; ``network`` is already trained."""
-        is_weight: np.ndarray = network.is_weight().cpu().numpy().astype(bool)
-        left: np.ndarray = is_weight.copy()
-        shape = network.layers[0][0].shape
-        alive = np.arange(shape[0])
-        departures: list[Departure] = []
-        for _ in track(self, count(), task_name="prune"):
-            saliency = np.where(left, self._saliency(network, task), 0.0)
-            worth = saliency[: shape.numel()].reshape(shape).sum(axis=1)
-            candidates = np.flatnonzero(left)
-            deleted = candidates[np.argsort(saliency[candidates], kind="stable")[: self._batch(candidates.size)]]
-            left[deleted] = False
-            network.theta[deleted] = 0.0
-            connected = np.flatnonzero(left[: shape.numel()].reshape(shape).any(axis=1))
-            dead, alive = np.setdiff1d(alive, connected), connected
-            last = alive if alive.size <= 1 else alive[:0]  # the one that is left has won
-            info = {"n_weights": candidates.size}
-            for group in (dead, last):
-                departures += [(int(j), float(worth[j]), info) for j in group[np.argsort(worth[group], kind="stable")]]
-            if alive.size <= 1:
-                return departures
-            trainings.append(self._train(network, task, left | ~is_weight))
-        rest = alive[np.argsort(worth[alive], kind="stable")]  # a callback has ended the pruning
-        return departures + [(int(j), float(worth[j]), {}) for j in rest]
-
-    def _saliency(self, network: Perceptron, task: Task) -> Any:
-        """What deleting each weight adds to the objective."""
-        from tamis.rank.neural._network import curvature
-
-        bend = curvature(network, task.Z, task.goal) + self.alpha
-        return (0.5 * bend * network.theta.square()).cpu().numpy()
-
-    def _rank_by_estimator(self, X: Any, y: np.ndarray, rng: np.random.RandomState) -> Ranking:
-        """Inputs of a linear model in the order in which they are deleted, the last one first."""
+    def _start_on_estimator(self, X: Any, y: np.ndarray, rng: np.random.RandomState) -> EstimatorElimination:
         check_known(self.estimator)
         Z, inputs, copies = self._table(X)
         if not inputs.size:
@@ -199,23 +159,7 @@ class OptimalBrainDamage(BackwardRanker):
         model = clone(self.estimator)
         if model.get_params().get("random_state", 0) is None:
             model.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
-        departed = [Step(int(copy), 0.0, {"copy": True}) for copy in copies[::-1]]
-        trainings: list[tuple[int, bool]] = []
-        saliency, n_rounds = np.full(Z.shape[1], np.nan), count_rounds(self.step, inputs.size)
-        for n_left in track(self, countdown(self.step, inputs.size), task_name="prune", total=n_rounds):
-            trainings.append(fit_quietly(model, Z[:, inputs], y))
-            saliency[:] = np.nan
-            saliency[inputs] = saliency_of(model, Z[:, inputs], y)
-            leaving = Ranking.from_scores(saliency, rounding=_CLOSE).order[::-1][: self._batch(n_left)]
-            departed += [Step(int(j), float(saliency[j]), {"n_features": n_left}) for j in leaving]
-            inputs = inputs[~np.isin(inputs, leaving)]
-        saliency[leaving] = np.nan
-        rest = Ranking.from_scores(saliency).order[::-1]  # there are some if a callback has ended the pruning
-        departed += [Step(int(j), float(saliency[j]), {}) for j in rest]
-        order = np.array([step.feature for step in departed[::-1]], dtype=np.int64)
-        scores = np.full(Z.shape[1], np.nan)
-        scores[order] = [step.criterion for step in departed[::-1]]
-        return Ranking(order, scores, tuple(departed[::-1]), self._certify_fits(trainings))
+        return EstimatorElimination(model, Z, y, inputs, copies)
 
     def _table(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """What the estimator sees: the table, its distinct columns that vary, ordered by their values, and copies."""
@@ -226,15 +170,134 @@ class OptimalBrainDamage(BackwardRanker):
         Z = standardize_columns(Z) if self.standardize else Z
         return Z.tocsc() if sparse.issparse(Z) else Z, inputs, np.setdiff1d(varies, inputs)
 
-    def _certify_fits(self, trainings: list[tuple[int, bool]]) -> dict[str, Any]:
-        """How the estimator's trainings went; a warning if one of them was cut short."""
-        short = sum(not converged for _, converged in trainings)
-        if short:
+    def _conclude(self, elimination: Elimination, path: list[Step], n_candidates: int) -> Ranking:
+        if isinstance(elimination, WeightPruning):
+            return super()._conclude(elimination, path, n_candidates)
+        assert isinstance(elimination, EstimatorElimination)
+        copies = [Step(int(copy), 0.0, {"copy": True}) for copy in elimination.copies]
+        certificate = elimination.certificate()
+        if not certificate["converged"]:
             warnings.warn(
-                f"{type(self.estimator).__name__} did not converge in {short} of {len(trainings)} trainings of "
-                "OptimalBrainDamage; raise its max_iter",
+                f"{type(self.estimator).__name__} did not converge in {elimination.n_short} of "
+                f"{len(elimination.trainings)} trainings of OptimalBrainDamage; raise its max_iter",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self.n_iter_ = sum(n_iter for n_iter, _ in trainings)
-        return {"converged": short == 0, "n_iter": self.n_iter_}
+        self.n_iter_ = certificate["n_iter"]
+        return Ranking.from_path(path + copies, n_candidates, certificate)
+
+
+class EstimatorElimination(Elimination):
+    """Inputs of a linear or generalized linear model, by the saliency of their weights.
+
+    Parameters
+    ----------
+    model : scikit-learn model
+    Z : table
+    y : ndarray
+    inputs, copies : ndarray of int
+        Distinct columns that vary, in an order that depends on their values alone, and columns that repeat them.
+    """
+
+    def __init__(self, model: Any, Z: Any, y: np.ndarray, inputs: np.ndarray, copies: np.ndarray) -> None:
+        self.model, self.Z, self.y = model, Z, y
+        self.remaining, self.copies = inputs, copies
+        self.trainings: list[tuple[int, bool]] = []
+        self._saliency = np.full(inputs.size, np.nan)
+
+    def criteria(self) -> np.ndarray:
+        """Saliency of the weights of each input, in the model fitted on those that remain."""
+        table = self.Z[:, self.remaining]
+        self.trainings.append(fit_quietly(self.model, table, self.y))
+        self._saliency = saliency_of(self.model, table, self.y)
+        return self._saliency
+
+    def last_criteria(self) -> np.ndarray:
+        """Saliencies in the last model, which had more inputs."""
+        return self._saliency
+
+    def remove(self, leaving: np.ndarray) -> bool:
+        """Leave them out of the next model."""
+        stay = ~np.isin(self.remaining, leaving)
+        self.remaining, self._saliency = self.remaining[stay], self._saliency[stay]
+        return True
+
+    @property
+    def n_short(self) -> int:
+        """Trainings that were cut short."""
+        return sum(not converged for _, converged in self.trainings)
+
+    def certificate(self) -> dict[str, Any]:
+        """How the estimator's trainings went."""
+        return {"converged": self.n_short == 0, "n_iter": sum(n_iter for n_iter, _ in self.trainings)}
+
+
+class WeightPruning(NetworkElimination):
+    """Weights of a trained network, pruned by their saliency; an input leaves with its last weight.
+
+    Parameters
+    ----------
+    network, task, trainings
+        As for :class:`NetworkElimination`.
+    alpha : float
+        Weight decay.
+    train : callable
+        Trains a network on a task where some of its weights, given by a mask, are free.
+    """
+
+    def __init__(
+        self,
+        network: Perceptron,
+        task: Task,
+        trainings: list[Training],
+        alpha: float,
+        train: Callable[..., Training],
+    ) -> None:
+        super().__init__(network, task, np.arange(task.Z.shape[1]), trainings, train)
+        self.alpha = alpha
+        self._is_bias: np.ndarray = ~network.is_weight().cpu().numpy().astype(bool)
+        self._is_weight = ~self._is_bias  # that was not deleted
+        self._shape = network.layers[0][0].shape
+
+    def n_rounds(self, step: StepSize) -> None:
+        """Inputs leave when their weights happen to."""
+
+    def _first_layer(self, values: np.ndarray) -> np.ndarray:
+        """Values of the first layer's weights, one row per input."""
+        return values[: self._shape.numel()].reshape(self._shape)
+
+    def _saliency(self) -> np.ndarray:
+        """What deleting each weight adds to the objective; nothing for those already deleted."""
+        from tamis.rank.neural._network import curvature
+
+        hessian_diagonal = curvature(self.network, self.task.Z, self.task.goal) + self.alpha
+        saliency = (0.5 * hessian_diagonal * self.network.theta.square()).cpu().numpy()
+        return np.where(self._is_weight, saliency, 0.0)
+
+    def criteria(self) -> np.ndarray:
+        """Saliency of each input's weights together."""
+        return self._first_layer(self._saliency()).sum(axis=1)[self.places]
+
+    def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
+        """Inputs whose last weights are deleted now, and the one that has won when no other has any."""
+        saliency = self._saliency()
+        worth = self._first_layer(saliency).sum(axis=1)
+        weights = np.flatnonzero(self._is_weight)
+        deleted = weights[np.argsort(saliency[weights], kind="stable")[: batch_size(step, weights.size)]]
+        self._is_weight[deleted] = False
+        self.network.theta[deleted] = 0.0
+        connected = np.flatnonzero(self._first_layer(self._is_weight).any(axis=1))
+        dead = np.setdiff1d(self.places, connected)
+        winner = connected if connected.size == 1 else connected[:0]
+        leaving = np.concatenate([dead[np.argsort(worth[dead], kind="stable")], winner])
+        return self.task.inputs.first[leaving], worth[leaving]
+
+    def remove(self, leaving: np.ndarray) -> bool:
+        """Train the weights that were not deleted."""
+        self.places = self.places[~np.isin(self.remaining, leaving)]
+        self.trainings.append(self._train(self.network, self.task, self._is_weight | self._is_bias))
+        return True
+
+    def info(self) -> Mapping[str, Any]:
+        """Weights that were not deleted."""
+        return {"n_weights": int(self._is_weight.sum())}

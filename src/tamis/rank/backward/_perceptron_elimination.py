@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import Interval
-from tamis.base import Ranker, Ranking, Step, track
+from tamis.base import Candidates, Ranker, Ranking, Step, track
 from tamis.base._elimination import STEP_CONSTRAINT, batch_size
 from tamis.kernels.arrays.columns import as_columns, to_numpy
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, rescale_safely, standardize_columns
@@ -98,7 +98,9 @@ class PerceptronElimination(Ranker):
         As for every ranker.
     certificate_ : dict
         ``converged``, ``n_iter``, ``n_corrections``, ``gamma`` (of the run at the method's own stop, the least one
-        over the classes), ``n_chosen`` and ``choice``.
+        over the classes).
+    n_chosen_ : int
+        How many features are left where the method itself stops.
 
     Notes
     -----
@@ -138,8 +140,7 @@ class PerceptronElimination(Ranker):
     """
 
     one_shot: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = frozenset({"own_choice"})
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse"})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"own_choice", "sparse"}
     natural_stop: ClassVar[tuple[str, dict[str, Any]]] = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
@@ -174,7 +175,8 @@ class PerceptronElimination(Ranker):
         self.standardize = standardize
         self.random_state = random_state
 
-    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         check_classification_targets(y)
         labels = encode_target(np.asarray(y), "classification").values.T
         labels = np.where(labels > 0, 1.0, -1.0)
@@ -184,7 +186,7 @@ class PerceptronElimination(Ranker):
         if self.random_state is not None:
             rows = rng.permutation(Z.shape[0])
             Z, labels = Z[rows], labels[:, rows]
-        return self._eliminate(Z.tocsc() if sparse.issparse(Z) else Z, labels, alive)
+        return self._eliminate(Z.tocsc() if sparse.issparse(Z) else Z, labels, alive, candidates)
 
     def _table(self, X: Any) -> tuple[Any, np.ndarray]:
         """The table that the perceptron sees, and the columns of it that vary."""
@@ -193,7 +195,7 @@ class PerceptronElimination(Ranker):
         varies = np.flatnonzero(to_numpy(as_columns(Z).norm2) > 0)
         return (standardize_columns(Z) if self.standardize else Z), varies
 
-    def _eliminate(self, Z: Any, labels: np.ndarray, alive: np.ndarray) -> Ranking:
+    def _eliminate(self, Z: Any, labels: np.ndarray, alive: np.ndarray, candidates: Candidates) -> Ranking:
         """Rounds of runs, to the last feature."""
         departed: list[Step] = []
         rounds: list[_Machines] = []
@@ -204,7 +206,7 @@ class PerceptronElimination(Ranker):
             leaving = Ranking.from_scores(machines.importance, rounding=_CLOSE).order[::-1]  # of equals the last first
             n_spare = self._count_spare(machines, leaving) if not certificate else 0
             if not n_spare and not certificate:
-                certificate = self._describe_choice(machines, alive, int(alive[leaving[0]]))
+                certificate = self._describe_choice(machines, alive, candidates.name(int(alive[leaving[0]])))
             n_leaving = n_spare or (batch_size(self.step, alive.size) if self.slack else alive.size)
             info = {"n_features": alive.size, "p": adapt_norm(alive.size), "spared": n_spare > 0}
             departed += [Step(int(alive[j]), float(machines.importance[j]), info) for j in leaving[:n_leaving]]
@@ -246,17 +248,17 @@ class PerceptronElimination(Ranker):
         """How many of those to leave every machine can spare, one being kept."""
         return min(count_spare(machines.powers[:, leaving], machines.budgets), leaving.size - 1)
 
-    def _describe_choice(self, machines: _Machines, alive: np.ndarray, next_out: int) -> dict[str, Any]:
+    def _describe_choice(self, machines: _Machines, alive: np.ndarray, next_out: str) -> dict[str, Any]:
         """How many features are left where none can be spared, and why."""
         gamma = min(run.gamma for run in machines.runs)
         n_left = f"{alive.size} feature{'s' if alive.size > 1 else ''}"
         if not machines.converged:
             choice = f"the perceptron on {n_left} did not settle, so that no more could be left out"
         elif alive.size == 1:
-            choice = f"all but one could be spared: kept '{self._feature_name(next_out)}'"
+            choice = f"all but one could be spared: kept '{next_out}'"
         else:
             choice = (
-                f"to leave out '{self._feature_name(next_out)}', the last of {n_left}, could cost more than "
+                f"to leave out '{next_out}', the last of {n_left}, could cost more than "
                 f"{self.alpha:.0%} of the margin {(1 - self.alpha) * gamma:.3g}"
             )
         return {"n_chosen": alive.size, "choice": choice, "gamma": gamma}
@@ -281,4 +283,5 @@ class PerceptronElimination(Ranker):
         scores[order] = [step.criterion for step in path]
         n_corrections = sum(run.n_corrections for run in runs)
         settled = {"converged": short == 0, "n_iter": self.n_iter_, "n_corrections": n_corrections}
-        return Ranking(order, scores, tuple(path), {**settled, **certificate})
+        n_chosen, reason = certificate.pop("n_chosen"), certificate.pop("choice")
+        return Ranking(order, scores, tuple(path), {**settled, **certificate}, n_chosen, reason)

@@ -13,9 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
 from tamis._sklearn import HasMethods, Interval, StrOptions
-from tamis.base import Ranker, Ranking, Step, track
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, Step, track
 from tamis.base._elimination import STEP_CONSTRAINT, StepSize, batch_size, count_rounds, countdown, order_by_criterion
-from tamis.base._groups import GroupedRanker
 from tamis.kernels.arrays.blocks import threads_that_pay
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, standardize_columns
 from tamis.rank.backward._gram_machines import GramMachines
@@ -27,7 +26,7 @@ from tamis.rank.backward._table_machines import TableMachines
 Departure = tuple[int, float, dict[str, Any]]  # feature or group that left, its criterion then, and what else is known
 
 
-class RFE(GroupedRanker):
+class RFE(Ranker):
     r"""Rank features by how long they stay while the one that the machine weighs least is left out.
 
     .. math:: \arg\min_p \bigl| W^2 - W_{(-p)}^2 \bigr|, \qquad
@@ -110,7 +109,7 @@ class RFE(GroupedRanker):
     array([0, 1, 2, 3, 4])
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse"})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "sparse"}
     one_shot: ClassVar[bool] = False
 
     _parameter_constraints: ClassVar[dict] = {
@@ -122,7 +121,7 @@ class RFE(GroupedRanker):
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
         "degree": [Interval(Real, 0, None, closed="neither")],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "groups": ["array-like", dict, None],
+        "groups": GROUPS_CONSTRAINT,
         "group_norm": [StrOptions({"l1", "l2"})],
         "multiclass": [StrOptions({"ovr", "ovo"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -172,8 +171,8 @@ class RFE(GroupedRanker):
         tags.input_tags.sparse = isinstance(kernel, str) and kernel == "linear"
         return tags
 
-    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        members = self._members(X.shape[1])
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X, members = candidates.table, candidates.members
         with threads_that_pay(X.shape[0] * min(X.shape)):
             machines = self._train(X, np.asarray(y))
             _warn_of_nothing(machines)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Ranker, Ranking, Step, track
+from tamis.base import Candidates, Ranker, Ranking, Step, track
 from tamis.base._elimination import STEP_CONSTRAINT, batch_size, count_rounds, countdown
 from tamis.kernels.arrays.blocks import threads_that_pay
 from tamis.kernels.arrays.scaling import (
@@ -118,7 +118,7 @@ class SVMBoundElimination(Ranker):
     array(['x0', 'x1', 'x2'], dtype=object)
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse"})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"sparse"}
     one_shot: ClassVar[bool] = False
 
     _parameter_constraints: ClassVar[dict] = {
@@ -168,7 +168,8 @@ class SVMBoundElimination(Ranker):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         check_classification_targets(y)
         signs = _one_against_rest(np.asarray(y))
         Z, features = self._columns(X.astype(float))

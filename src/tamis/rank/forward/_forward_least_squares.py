@@ -91,9 +91,9 @@ class ForwardLeastSquares(LeastSquaresRanker):
         self.tol = tol
         self.dictionary = dictionary
 
-    def _directions(self, X: Any, columns: Columns, Y: np.ndarray, limit: int | None) -> Iterator[Direction]:
+    def _directions(self, columns: Columns, Y: np.ndarray, n_first: int | None) -> Iterator[Direction]:
         search = OrthogonalSearch(
-            columns, Y, project_candidates=False, tol=self.tol, limit=limit if self.algorithm == "omp" else None
+            columns, Y, project_candidates=False, tol=self.tol, limit=n_first if self.algorithm == "omp" else None
         )
         if self.algorithm == "omp":
             return iter(search)
@@ -102,7 +102,7 @@ class ForwardLeastSquares(LeastSquaresRanker):
                 "algorithm='lars' takes neither a dictionary nor more than two classes at once; use algorithm='omp', "
                 "or multiclass='ovr' or 'ovo'"
             )
-        return search.follow(_lars_order(columns, search, limit))
+        return search.follow(_lars_order(columns, search, n_first))
 
 
 def _lars_order(columns: Columns, search: OrthogonalSearch, limit: int | None) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -13,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, track
+from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule, track
 from tamis.kernels.arrays.targets import encode_target
 from tamis.kernels.solvers.orthant_newton import LOSSES
 from tamis.rank.forward._grafting_problem import GraftingProblem
@@ -119,8 +118,8 @@ class Grafting(Ranker):
     """
 
     one_shot: ClassVar[bool] = False
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse"})
-    natural_stop: ClassVar = ("top-k", {"n_features": None})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"own_choice", "sparse"}
+    natural_stop: ClassVar = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
@@ -160,26 +159,23 @@ class Grafting(Ranker):
         self.standardize = standardize
         self.task = task
 
-    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        return self._graft(self._problem(X, y), None)
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        return self._rank_first(candidates, y, rng, None)
 
-    def _select(
-        self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, rule: StoppingRule
-    ) -> tuple[Ranking, StopDecision]:
+    def _rank_first(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
+    ) -> Ranking:
+        self._grafted = self._problem(candidates.table, y)
+        return self._graft(self._grafted, n_first)
+
+    def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
         """Graft, stop, and fit the model on what is kept."""
-        problem = self._problem(X, y)
-        ranking = self._graft(problem, rule.most(X.shape[1]))
-        decision = rule.decide(self, ranking, X, y, self._rule_rng(rule), sample_weight)
-        self._keep_model(problem, np.sort((decision.ranking or ranking).order[: decision.n_features]))
-        if self._decides():
-            decision = replace(decision, reason=self._describe_choice(decision.n_features))
+        ranking, decision = super()._select(candidates, y, rule)
+        self._keep_model(self._grafted, np.sort((decision.ranking or ranking).order[: decision.n_features]))
+        del self._grafted
         return ranking, decision
 
-    def _decides(self) -> bool:
-        """Whether the method itself says how many to keep."""
-        return isinstance(self.stop, str) and self.stop == "auto"
-
-    def _describe_choice(self, n_features: int) -> str:
+    def _reason(self, n_features: int) -> str:
         plural = "features that have" if n_features > 1 else "feature that has"
         words = f"the {n_features} {plural} a weight" if n_features else "no feature has a weight"
         share = f" ({self.alpha_ / self.alpha_max_:.2g} of the smallest that leaves none)" if self.alpha_max_ else ""
@@ -199,7 +195,7 @@ class Grafting(Ranker):
     def _graft(self, problem: GraftingProblem, limit: int | None) -> Ranking:
         """Let weights enter, and rank the features of those that count."""
         search = problem.search
-        by_path = self.alpha == "path" or (self.alpha == "auto" and not self._decides())
+        by_path = self.alpha == "path" or (self.alpha == "auto" and not self._chooses_itself())
         if by_path:
             grafts = _follow_path(search, limit)
         else:
@@ -211,7 +207,9 @@ class Grafting(Ranker):
         path = tuple(problem.describe(graft) for graft in first.values())
         scores = np.full(len(search.gradient), np.nan)
         scores[list(first)] = [step.criterion for step in path]
-        return Ranking(np.array(list(first), dtype=np.int64), scores, path, self._certify(problem, len(entered)))
+        certificate = self._certify(problem, len(entered))
+        order = np.array(list(first), dtype=np.int64)
+        return Ranking(order, scores, path, certificate, order.size, self._reason(order.size))
 
     def _certify(self, problem: GraftingProblem, n_iter: int) -> dict[str, Any]:
         """How far from the minimum the search has ended, with a warning if it should have gone on."""

@@ -108,5 +108,5 @@ class GramSchmidt(LeastSquaresRanker):
         self.tol = tol
         self.dictionary = dictionary
 
-    def _directions(self, X: Any, columns: Columns, Y: np.ndarray, limit: int | None) -> Iterator[Direction]:
-        return iter(OrthogonalSearch(columns, Y, orthogonalization=self.orthogonalization, tol=self.tol, limit=limit))
+    def _directions(self, columns: Columns, Y: np.ndarray, n_first: int | None) -> Iterator[Direction]:
+        return iter(OrthogonalSearch(columns, Y, orthogonalization=self.orthogonalization, tol=self.tol, limit=n_first))

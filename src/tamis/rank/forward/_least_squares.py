@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._sklearn import HasMethods, Interval, StrOptions, check_feature_names_in, fit_context
-from tamis.base import Ranker, SequentialRanker, Step
-from tamis.kernels.arrays.columns import Columns, as_columns
+from tamis.base import Candidates, DictionaryCandidates, Ranker, SequentialRanker, Step
+from tamis.base._validation import known_names
+from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
 from tamis.kernels.solvers.orthogonal_search import Direction, OrthogonalSearch
 from tamis.rank._subproblems import SubproblemMixin
@@ -28,11 +28,16 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
 
     Rules that require ``"nested_linear"`` find in every ``Step.info``: ``dof`` (dimension of the space in which the
     step's squared cosine was taken), ``n_candidates``, ``n_targets``, ``r2`` and ``press``; and may ask the ranker for
-    :meth:`_candidates` and :meth:`_targets` to look at the data again.
+    ``fit_intercept``, ``null_press_`` and :meth:`encode_target` to look at the data again.
     """
 
-    provides: ClassVar[frozenset[str]] = frozenset({"nested_linear"})
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse", "array_api"})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {
+        "array_api",
+        "dictionary",
+        "nested_linear",
+        "sample_weight",
+        "sparse",
+    }
     natural_stop: ClassVar = ("probe", {"risk": 0.05})
 
     _parameter_constraints: ClassVar[dict] = {
@@ -51,7 +56,7 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
     dictionary: Any
 
     @abstractmethod
-    def _directions(self, X: Any, columns: Columns, Y: np.ndarray, limit: int | None) -> Iterator[Direction]:
+    def _directions(self, columns: Columns, Y: np.ndarray, n_first: int | None) -> Iterator[Direction]:
         """The method's search."""
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -72,18 +77,16 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         self._fit(X, y, sample_weight)
         return self
 
-    def _n_candidates(self, X: Any) -> int:
+    def _make_candidates(self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None) -> Candidates:
         if self.dictionary is None:
-            return X.shape[1]
-        return self.dictionary_.n_candidates(X.shape[1])
-
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
-        """What came in, and the dictionary fitted on it: some know how many features they have only then."""
-        X, y, sample_weight = super()._validate(X, y, sample_weight)
-        if self.dictionary is not None:
-            rows, target = _readable(X, _finite(self.dictionary)), self._check_drawn(np.asarray(y))
-            self.dictionary_ = clone(self.dictionary).fit(rows, target, sample_weight=sample_weight)
-        return X, y, sample_weight
+            return super()._make_candidates(X, y, sample_weight)
+        return DictionaryCandidates(
+            _readable(X, _finite(self.dictionary)),
+            self.dictionary,
+            self._check_drawn(np.asarray(y)),
+            sample_weight=sample_weight,
+            column_names=known_names(self),
+        )
 
     def _check_drawn(self, y: np.ndarray) -> np.ndarray:
         """The target as dictionaries know it, codes of classes or numbers, unless problems could not share features."""
@@ -98,41 +101,28 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
             )
         return codes
 
-    def _candidates(self, X: Any, sample_weight: np.ndarray | None = None) -> Columns:
+    def feature_name(self, j: int) -> str:
+        """What people call feature ``j`` of ``support_``, after ``fit``."""
         if self.dictionary is None:
-            return as_columns(X, sample_weight, fit_intercept=self.fit_intercept)
-        return self.dictionary_.candidates(X, sample_weight, fit_intercept=self.fit_intercept)
-
-    def _features(self, X: Any, indices: np.ndarray) -> Any:
-        return super()._features(X, indices) if self.dictionary is None else self.dictionary_.compute(X, indices)
-
-    def _feature_name(self, j: int) -> str:
-        if self.dictionary is None:
-            return super()._feature_name(j)
+            return super().feature_name(j)
         return str(self.dictionary_.names(np.array([j]), check_feature_names_in(self))[0])
 
-    def _targets(self, y: np.ndarray) -> np.ndarray:
+    def encode_target(self, y: np.ndarray) -> np.ndarray:
+        """The target as columns: the quantity, or indicators of the classes."""
         return encode_target(y, self.task).values
 
     def _steps(
-        self,
-        X: Any,
-        y: np.ndarray | None,
-        rng: np.random.RandomState,
-        limit: int | None,
-        sample_weight: np.ndarray | None = None,
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
     ) -> Iterator[Step]:
         target = encode_target(np.asarray(y), self.task)
-        columns = self._candidates(X, sample_weight)
-        self._remember(columns, target.values, target.classes, sample_weight)
-        limit = min((most for most in (limit, self.max_features) if most is not None), default=None)
-        steps = self._described(columns, target.values, self._directions(X, columns, target.values, limit))
-        return steps if limit is None else islice(steps, limit)
+        columns = candidates.as_columns(fit_intercept=self.fit_intercept)
+        self._set_null_model(columns, target.values, target.classes, candidates.sample_weight)
+        n_first = min((most for most in (n_first, self.max_features) if most is not None), default=None)
+        steps = self._described(columns, target.values, self._directions(columns, target.values, n_first))
+        return islice(steps, n_first)
 
-    def _retrace(
-        self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, order: np.ndarray
-    ) -> tuple[Step, ...]:
-        columns, values = self._candidates(X, sample_weight), self._targets(np.asarray(y))
+    def _path_along(self, candidates: Candidates, y: np.ndarray | None, order: np.ndarray) -> tuple[Step, ...]:
+        columns, values = candidates.as_columns(fit_intercept=self.fit_intercept), self.encode_target(np.asarray(y))
         search = OrthogonalSearch(columns, values, tol=self.tol)
         return tuple(self._described(columns, values, search.follow(order.tolist())))
 
@@ -166,15 +156,15 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
                 },
             )
 
-    def _remember(
+    def _set_null_model(
         self, columns: Columns, values: np.ndarray, classes: np.ndarray | None, weight: np.ndarray | None
     ) -> None:
-        """What the model needs besides the path: the mean target and the error of the mean alone."""
+        """The model of no feature: the mean target, and its leave-one-out error ``null_press_``."""
         mean = np.average(values, axis=0, weights=weight) if self.fit_intercept else np.zeros(values.shape[1])
         share = np.ones(len(values)) if weight is None else weight
         left_out = (values - mean) / (1 - share[:, None] / columns.total if self.fit_intercept else 1.0)
         self._target_mean = tuple(mean)
-        self._empty_press = float(np.sum(share[:, None] * left_out**2) / columns.total)
+        self.null_press_ = float(np.sum(share[:, None] * left_out**2) / columns.total)
         if classes is not None:
             self.classes_ = classes
 
@@ -190,7 +180,7 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         if not 0 <= n_features <= len(self.path_):
             raise ValueError(f"n_features={n_features}, but the path holds {len(self.path_)} steps")
         classes = getattr(self, "classes_", None)
-        return model_from_path(self.path_[:n_features], np.array(self._target_mean), classes, self._empty_press)
+        return model_from_path(self.path_[:n_features], np.array(self._target_mean), classes, self.null_press_)
 
     @property
     def estimator_(self) -> LeastSquaresModel:
@@ -219,7 +209,7 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         check_is_fitted(self)
         accept_sparse = ("csc", "csr") if _takes_sparse(self.dictionary) else False
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], accept_sparse=accept_sparse)
-        return self._features(X, self.get_support(indices=True))
+        return self.dictionary_.compute(X, self.get_support(indices=True))
 
     def inverse_transform(self, X: Any) -> Any:
         """Put the selected columns back in their places, with zeros where others were.

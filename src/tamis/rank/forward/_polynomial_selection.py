@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Ranker, Ranking, Step, track
+from tamis.base import Candidates, Ranker, Ranking, Step, track
 from tamis.dictionary._monomials import Monomials
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
@@ -108,7 +108,7 @@ class PolynomialSelection(Ranker):
     """
 
     one_shot: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = frozenset({"own_choice"})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"own_choice"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
@@ -140,7 +140,8 @@ class PolynomialSelection(Ranker):
         self.risk = risk
         self.task = task
 
-    def _rank(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         target = encode_target(np.asarray(y), self.task)
         powers = overflow_exponents(target.values)
         target = replace(target, values=ldexp_columns(target.values, powers))
@@ -158,7 +159,7 @@ class PolynomialSelection(Ranker):
         linear, settled = fit_linear(columns, places[model.left], target)
 
         factors = [tuple(int(variables.columns[v]) for v in each) for each in self.dictionary_.factors(places)]
-        names = self.dictionary_.names(places, [self._feature_name(j) for j in variables.columns])
+        names = self.dictionary_.names(places, [candidates.column_name(j) for j in variables.columns])
         self.monomials_ = names[model.left]
         self.pruning_ = tuple((str(names[each.column]), each) for each in pruning)
         kept, power = tuple(factors[i] for i in model.left), 0 if powers is None else int(powers[0])
@@ -178,8 +179,7 @@ class PolynomialSelection(Ranker):
             "drift": abs(model.squared_error() - settled.squared_error()) / float(np.square(model.Y).sum()),
         }
         n_chosen = sum(step.info["n_monomials"] > 0 for step in ranking.path)
-        certificate |= {"n_chosen": n_chosen, "choice": self._reason(n_chosen, certificate)}
-        return replace(ranking, certificate=certificate)
+        return replace(ranking, certificate=certificate, n_chosen=n_chosen, reason=self._reason(n_chosen, certificate))
 
     def _rank_monomials(self, columns: Columns, values: np.ndarray) -> tuple[list[Direction], np.ndarray]:
         """The highest ranked monomials, and per monomial the chance that the best of as many random ones beats it."""

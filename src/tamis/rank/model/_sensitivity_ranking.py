@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Ranking
+from tamis.base import Candidates, Ranking
 from tamis.kernels.arrays.columns import as_columns
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, standardize_columns
 from tamis.rank.model._model_derivatives import fit_quietly, is_fitted, is_model, measure_model
@@ -137,7 +137,8 @@ class SensitivityRanking(NetworkRanker):
         self.device = device
         self.random_state = random_state
 
-    def _rank(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         if is_model(self.model):
             return self._rank_by_estimator(np.asarray(X, dtype=float), np.asarray(y), rng)
         torch = load_torch(type(self).__name__)

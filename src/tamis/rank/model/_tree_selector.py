@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Ranker, Ranking, track
+from tamis.base import Candidates, Ranker, Ranking, track
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.copies import order_columns
 from tamis.kernels.arrays.scaling import rescale_safely
@@ -110,8 +110,7 @@ class TreeSelector(Ranker):
     """
 
     one_shot: ClassVar[bool] = False  # copies of a feature that the tree uses have no score, though they are as good
-    provides: ClassVar[frozenset[str]] = frozenset({"own_choice"})
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse"})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"own_choice", "sparse"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
@@ -152,7 +151,8 @@ class TreeSelector(Ranker):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         task = infer_task(np.asarray(y)) if self.task == "auto" else self.task
         criterion = self._resolve_criterion(task)
         codes = rank_values(X)
@@ -195,15 +195,10 @@ class TreeSelector(Ranker):
         trees = tree.estimators_ if is_forest else [tree]
         n_splits = int(sum(each.get_n_leaves() - 1 for each in trees))
         ranking = Ranking.from_scores(scores, rounding=_TIE)
-        n_chosen, choice = self._choose(ranking, distinct.size, n_splits)
-        certificate = {
-            "converged": True,
-            "n_splits": n_splits,
-            "depth": int(max(each.get_depth() for each in trees)),
-            "n_chosen": n_chosen,
-            "choice": choice,
-        }
-        return replace(ranking, certificate=certificate)
+        n_chosen, reason = self._choose(ranking, distinct.size, n_splits)
+        depth = int(max(each.get_depth() for each in trees))
+        certificate = {"converged": True, "n_splits": n_splits, "depth": depth}
+        return replace(ranking, certificate=certificate, n_chosen=n_chosen, reason=reason)
 
     def _choose(self, ranking: Ranking, n_distinct: int, n_splits: int) -> tuple[int, str]:
         """All that the tree uses, or what is above the mean of a forest."""
@@ -220,8 +215,8 @@ class TreeSelector(Ranker):
         """Features by their best split; half of them are the choice, for nothing tells where to stop."""
         ranking = Ranking.from_scores(self._score_splits(codes, goal, task), rounding=_TIE)
         half = min(max(1, codes.shape[1] // 2), ranking.order.size)
-        choice = f"the first {half} of {codes.shape[1]} features: half, for want of a criterion"
-        return replace(ranking, certificate={"converged": True, "n_chosen": half, "choice": choice})
+        reason = f"the first {half} of {codes.shape[1]} features: half, for want of a criterion"
+        return replace(ranking, n_chosen=half, reason=reason)
 
     def _score_splits(self, codes: Any, goal: np.ndarray, task: str) -> np.ndarray:
         """What the best split of every column tells of the target; NaN where no split is allowed."""

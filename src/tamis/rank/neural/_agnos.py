@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Ranker, Ranking, StopDecision, StoppingRule, track
+from tamis.base import Candidates, ColumnCandidates, Ranker, Ranking, StopDecision, StoppingRule, track
 from tamis.base._validation import check_classes
 from tamis.kernels.neighbors.search import nearest_neighbors
 from tamis.kernels.neighbors.two_nn import fit_two_nn
@@ -36,7 +36,7 @@ class AgnosRanker(Ranker):
 
     supervised: ClassVar[bool] = False
     one_shot: ClassVar[bool] = False
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse", "dask"})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"dask", "sparse"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("fit-plateau", {})
     _score: ClassVar[str]
 
@@ -81,14 +81,15 @@ class AgnosRanker(Ranker):
         self.checkpoint = checkpoint
         self.random_state = random_state
 
-    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         self._check_layers()
         torch = load_torch(type(self).__name__)
         from tamis.rank.neural._feed import Feed
 
         device = choose_device(torch, self.device)
         check_place(self.checkpoint)
-        rows = open_rows(X, self._feature_name)
+        rows = open_rows(X, candidates.column_name)
         if not rows.columns.size:
             raise ValueError("every column of X is constant: there is nothing to rank")
         self.n_components_ = self._width(rows)
@@ -196,19 +197,21 @@ class AgnosRanker(Ranker):
         table = self._open_dask(X)
         return table, None if y is None else check_classes(y, table), None
 
-    def _select(
-        self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, rule: StoppingRule
-    ) -> tuple[Ranking, StopDecision]:
+    def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
         """Rank all rows; of a dask array, which is never held as a whole, the rule sees some, spread over it."""
+        X = candidates.table
         if not is_dask(X):
-            return super()._select(X, y, sample_weight, rule)
-        ranking = self._rank(X, None, self._rng())
+            return super()._select(candidates, y, rule)
+        ranking = self._rank(candidates, None, self._rng())
         some = slice(0, None, -(-X.shape[0] // _SEEN))
-        seen = read_rows(X, some), None if y is None else y[some]
-        return ranking, rule.decide(self, ranking, *seen, self._rule_rng(rule))
+        seen = ColumnCandidates(read_rows(X, some), column_names=candidates.column_names)
+        return ranking, rule.decide(self, ranking, seen, None if y is None else y[some], self._rule_rng(rule))
 
-    def _store(self, X: Any, ranking: Ranking, decision: StopDecision) -> None:
-        super()._store(np.empty((0, X.shape[1]), dtype=X.dtype) if is_dask(X) else X, ranking, decision)
+    def _store(self, candidates: Candidates, ranking: Ranking, decision: StopDecision) -> None:
+        X = candidates.table
+        if is_dask(X):
+            candidates = ColumnCandidates(np.empty((0, X.shape[1]), dtype=X.dtype))
+        super()._store(candidates, ranking, decision)
 
     def _open_dask(self, X: Any) -> Any:
         """The collection as an array whose chunks are known, one over all columns."""

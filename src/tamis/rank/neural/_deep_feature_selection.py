@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval
-from tamis.base import Ranking
+from tamis.base import Candidates, Ranker, Ranking
 from tamis.rank.neural._penalties import elastic_net, elastic_net_step
 from tamis.rank.neural._supervised import NetworkRanker, Task
 
@@ -81,7 +81,8 @@ class DeepFeatureSelection(NetworkRanker):
     array(['x1', 'x3', 'x6'], dtype=object)
     """
 
-    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("top-k", {"n_features": None})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"own_choice"}
+    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
         **NetworkRanker._parameter_constraints,
@@ -116,7 +117,8 @@ class DeepFeatureSelection(NetworkRanker):
         self.device = device
         self.random_state = random_state
 
-    def _rank(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         task = self._task(X, y, rng)
         network = self._start(task, one_to_one=True)
         n_weights = network.theta.numel() - task.Z.shape[1]
@@ -124,7 +126,9 @@ class DeepFeatureSelection(NetworkRanker):
         trainings += [self._train_sparse(network, task, n_weights, share) for share in _SHARES]
         settled = Ranking.from_scores(task.inputs.share(network.theta[n_weights:].abs().cpu().numpy()))
         order = settled.order[settled.scores[settled.order] > 0]
-        return Ranking(order, settled.scores, certificate=self._certify(trainings[::-1]))
+        reason = f"{order.size} of {settled.scores.size} features have a factor that is not zero"
+        certificate = self._certify(trainings[::-1])
+        return Ranking(order, settled.scores, certificate=certificate, n_chosen=order.size, reason=reason)
 
     def _train_sparse(self, network: Perceptron, task: Task, n_weights: int, share: float) -> Training:
         """Train weights and factors, from where they are, under a share of the penalty and as much less precisely."""
@@ -149,6 +153,3 @@ class DeepFeatureSelection(NetworkRanker):
             tol=self.tol / share,
             ticks=self._epochs(),
         )
-
-    def _describe_choice(self, ranking: Ranking) -> str | None:
-        return f"{ranking.order.size} of {ranking.scores.size} features have a factor that is not zero"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tamis._sklearn import Interval
-from tamis.base import Ranking
+from tamis.base import Candidates, Elimination, Ranker, Ranking, Step
 from tamis.rank.neural._penalties import sparse_group_lasso, sparse_group_lasso_step
-from tamis.rank.neural._supervised import EliminationRanker, Task
+from tamis.rank.neural._supervised import EliminationRanker, NetworkElimination, Task
 
 if TYPE_CHECKING:
     from tamis.rank.neural._network import Perceptron, Training
@@ -87,7 +88,8 @@ class DropOneOut(EliminationRanker):
     array(['x1', 'x3', 'x6'], dtype=object)
     """
 
-    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("top-k", {"n_features": None})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"own_choice"}
+    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
         **EliminationRanker._parameter_constraints,
@@ -124,13 +126,20 @@ class DropOneOut(EliminationRanker):
         self.device = device
         self.random_state = random_state
 
-    def _rank(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        task = self._task(X, y, rng)
+    def _start_elimination(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
+    ) -> NetworkElimination:
+        task = self._task(candidates.table, y, rng)
         network = self._start(task)
         start = self._train(network, task)
         trainings = [self._fit_network(network, task), start]
-        alive = np.flatnonzero(network.layers[0][0].abs().amax(dim=1).cpu().numpy() > 0)
-        return self._eliminate(network.keep_inputs(alive), task, alive, trainings)
+        has_weight = np.flatnonzero(network.layers[0][0].abs().amax(dim=1).cpu().numpy() > 0)
+        return NetworkElimination(network.keep_inputs(has_weight), task, has_weight, trainings, self._fit_network)
+
+    def _conclude(self, elimination: Elimination, path: list[Step], n_candidates: int) -> Ranking:
+        ranking = super()._conclude(elimination, path, n_candidates)
+        reason = f"{ranking.order.size} of {n_candidates} features have weights that are not zero"
+        return replace(ranking, n_chosen=ranking.order.size, reason=reason)
 
     def _fit_network(self, network: Perceptron, task: Task) -> Training:
         from tamis.rank.neural._network import train_proximal
@@ -155,6 +164,3 @@ class DropOneOut(EliminationRanker):
             tol=self.tol,
             ticks=self._epochs(),
         )
-
-    def _describe_choice(self, ranking: Ranking) -> str | None:
-        return f"{ranking.order.size} of {ranking.scores.size} features have weights that are not zero"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.base import Ranking
+from tamis.base import Candidates, Ranking
 from tamis.rank.neural._supervised import NetworkRanker
 
 
@@ -102,7 +102,8 @@ class FQI(NetworkRanker):
         self.device = device
         self.random_state = random_state
 
-    def _rank(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         task = self._task(X, y, rng)
         network = self._start(task)
         training = self._train(network, task)

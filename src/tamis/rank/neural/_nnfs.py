@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval
-from tamis.base import Ranking
+from tamis.base import Candidates
 from tamis.rank.neural._penalties import saturating_decay, saturating_decay_slope
-from tamis.rank.neural._supervised import EliminationRanker, Task
+from tamis.rank.neural._supervised import EliminationRanker, NetworkElimination, Task
 
 if TYPE_CHECKING:
     from tamis.rank.neural._network import Perceptron, Training
@@ -121,11 +121,13 @@ class NNFS(EliminationRanker):
         self.device = device
         self.random_state = random_state
 
-    def _rank(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        task = self._task(X, y, rng)
+    def _start_elimination(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
+    ) -> NetworkElimination:
+        task = self._task(candidates.table, y, rng)
         network = self._start(task)
         trainings = [self._fit_network(network, task)]
-        return self._eliminate(network, task, np.arange(task.Z.shape[1]), trainings)
+        return NetworkElimination(network, task, np.arange(task.Z.shape[1]), trainings, self._fit_network)
 
     def _fit_network(self, network: Perceptron, task: Task) -> Training:
         from tamis.rank.neural._network import train

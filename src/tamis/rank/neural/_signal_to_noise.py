@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Ranking, track
+from tamis.base import Candidates, Ranker, Ranking, track
 from tamis.rank.neural._supervised import NetworkRanker, Task
 
 
@@ -76,7 +76,8 @@ class SignalToNoise(NetworkRanker):
     array(['x1', 'x3', 'x6'], dtype=object)
     """
 
-    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("top-k", {"n_features": None})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"own_choice"}
+    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
         **NetworkRanker._parameter_constraints,
@@ -111,7 +112,8 @@ class SignalToNoise(NetworkRanker):
         self.device = device
         self.random_state = random_state
 
-    def _rank(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         task = self._task(X, y, rng)
         trainings, power = [], []
         for _ in track(self, range(self.n_draws), task_name="noise", total=self.n_draws):
@@ -124,7 +126,9 @@ class SignalToNoise(NetworkRanker):
         settled = Ranking.from_scores(task.inputs.share(signal - noise.mean()))
         self.threshold_ = self._limit(noise)
         order = settled.order[settled.scores[settled.order] > self.threshold_]
-        return Ranking(order, settled.scores, certificate=self._certify(trainings))
+        certificate = self._certify(trainings)
+        reason = self._reason(order.size, settled.scores.size)
+        return Ranking(order, settled.scores, certificate=certificate, n_chosen=order.size, reason=reason)
 
     def _limit(self, noise: np.ndarray) -> float:
         """Ratio, in decibels, at or below which features are not ranked."""
@@ -132,11 +136,11 @@ class SignalToNoise(NetworkRanker):
             return -np.inf
         return float(noise.max() - noise.mean()) if isinstance(self.threshold, str) else float(self.threshold)
 
-    def _describe_choice(self, ranking: Ranking) -> str | None:
+    def _reason(self, n_ranked: int, n_features: int) -> str:
         if self.threshold is None:
-            return None
+            return f"all {n_ranked} features, as asked"
         against = "the strongest noise input" if isinstance(self.threshold, str) else "the threshold"
-        return f"{ranking.order.size} of {ranking.scores.size} features exceed {against} ({self.threshold_:.2g} dB)"
+        return f"{n_ranked} of {n_features} features exceed {against} ({self.threshold_:.2g} dB)"
 
 
 def add_noise(task: Task, rng: np.random.RandomState) -> Task:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
@@ -14,8 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Ranker, Ranking, Step, StopDecision, StoppingRule, track
-from tamis.base._elimination import STEP_CONSTRAINT, StepSize, batch_size, countdown
+from tamis.base import BackwardRanker, Elimination, Ranker, Ranking, Step, track
 from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.copies import order_by_values
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, rescale_safely
@@ -79,9 +77,6 @@ def distinct_inputs(X: np.ndarray, *, standardize: bool) -> Inputs:
     return Inputs(np.ascontiguousarray((Z[first] * sign[first, None]).T), varies[first], input_of)
 
 
-Departure = tuple[int, float, Mapping[str, Any]]  # an input that left, what that cost, and what else is known
-
-
 @dataclass(frozen=True)
 class Task:
     """What a network has to learn: inputs and goal as tensors, and where random numbers come from."""
@@ -120,17 +115,6 @@ class NetworkRanker(Ranker):
         "device": [str],
         "random_state": ["random_state"],
     }
-
-    def _describe_choice(self, ranking: Ranking) -> str | None:
-        """Why ``stop="auto"`` keeps what it keeps, where the method itself decides."""
-        return None
-
-    def _select(
-        self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None, rule: StoppingRule
-    ) -> tuple[Ranking, StopDecision]:
-        ranking, decision = super()._select(X, y, sample_weight, rule)
-        own = self._describe_choice(ranking) if isinstance(self.stop, str) and self.stop == "auto" else None
-        return ranking, decision if own is None else replace(decision, reason=own)
 
     def _task(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Task:
         """Inputs and goal on the device where the network is to be trained."""
@@ -198,63 +182,87 @@ class NetworkRanker(Ranker):
         return {"converged": short == 0, "n_iter": self.n_iter_, "objective": trainings[0].objective}
 
 
-class BackwardRanker(NetworkRanker):
-    """Base of methods in which inputs leave the network, the best one last."""
+class NetworkElimination(Elimination):
+    """Inputs of a trained network, each worth the rise of the loss when it is set to its mean.
 
-    one_shot: ClassVar[bool] = False
+    Parameters
+    ----------
+    network : Perceptron
+        Trained on the inputs ``places``.
+    task : Task
+        With all inputs.
+    places : ndarray
+        Inputs of the task that the network has.
+    trainings : list of Training
+        So far; those to come are added.
+    train : callable
+        Trains a network on a task from where it is.
+    """
 
-    step: StepSize
+    def __init__(
+        self,
+        network: Perceptron,
+        task: Task,
+        places: np.ndarray,
+        trainings: list[Training],
+        train: Callable[..., Training],
+    ) -> None:
+        self.network = network
+        self.task = task
+        self.places = places
+        self.trainings = trainings
+        self._train = train
+        self._Z = task.Z[:, places]
+
+    @property
+    def remaining(self) -> np.ndarray:  # type: ignore[override]
+        """Columns of the table that the inputs stand for."""
+        return self.task.inputs.first[self.places]
+
+    def _loss(self) -> float:
+        return self.task.goal.loss(self.network(self._Z)).item()
+
+    def criteria(self) -> np.ndarray:
+        """By how much the loss rises without each input."""
+        from tamis.rank.neural._network import losses_without
+
+        return losses_without(self.network, self._Z, self.task.goal) - self._loss()
+
+    def remove(self, leaving: np.ndarray) -> bool:
+        """Train without these inputs, from the weights of the others."""
+        stay = np.flatnonzero(~np.isin(self.remaining, leaving))
+        self.places, self.network = self.places[stay], self.network.keep_inputs(stay)
+        self._Z = self.task.Z[:, self.places]
+        self.trainings.append(self._train(self.network, self.task.with_inputs(self._Z)))
+        return True
+
+    def info(self) -> Mapping[str, Any]:
+        """Loss on the inputs that remain, and how many these are."""
+        return {"loss": self._loss(), "n_inputs": self.places.size}
+
+
+def add_copies(path: list[Step], inputs: Inputs) -> list[Step]:
+    """The path, and after it the copies of columns on it: leaving them out costs nothing."""
+    ranked = {step.feature for step in path}
+    original = {int(copy): int(inputs.first[inputs.input_of[copy]]) for copy in inputs.copies()}
+    return path + [Step(copy, 0.0, {"copy_of": of}) for copy, of in original.items() if of in ranked]
+
+
+class EliminationRanker(BackwardRanker, NetworkRanker):
+    """Base of methods that eliminate inputs of a network, train it again, and so on to the last."""
 
     _parameter_constraints: ClassVar[dict] = {
         **NetworkRanker._parameter_constraints,
-        "step": STEP_CONSTRAINT,
+        **BackwardRanker._parameter_constraints,
     }
 
-    def _batch(self, n_left: int) -> int:
-        """How many to leave out of so many."""
-        return batch_size(self.step, n_left)
-
-    def _rank_departed(self, task: Task, departures: list[Departure], trainings: list[Training]) -> Ranking:
-        """Inputs as columns, best first; copies of a ranked one come last, for leaving them out costs nothing."""
-        inputs = task.inputs
-        path = [Step(int(inputs.first[j]), cost, info) for j, cost, info in departures[::-1]]
-        ranked = np.isin(inputs.input_of, [j for j, _, _ in departures])
-        for copy in inputs.copies():
-            if ranked[copy]:
-                path.append(Step(int(copy), 0.0, {"copy_of": int(inputs.first[inputs.input_of[copy]])}))
-        order = np.array([step.feature for step in path], dtype=np.int64)
-        scores = np.where(inputs.input_of < 0, np.nan, 0.0)
-        scores[order] = [step.criterion for step in path]
-        return Ranking(order, scores, tuple(path), self._certify(trainings))
-
-
-class EliminationRanker(BackwardRanker):
-    """Base of methods that leave out the inputs whose absence costs least, train again, and so on to the last."""
-
-    @abstractmethod
-    def _fit_network(self, network: Perceptron, task: Task) -> Training:
-        """Train from where the network is."""
-
-    def _eliminate(self, network: Perceptron, task: Task, alive: np.ndarray, trainings: list[Training]) -> Ranking:
-        """Rank the inputs that are ``alive``, on which ``network`` is already trained."""
-        from tamis.rank.neural._network import losses_without
-
-        departures: list[Departure] = []
-        Z = task.Z[:, alive]
-        for n_left in track(self, countdown(self.step, alive.size), task_name="eliminate"):
-            loss = task.goal.loss(network(Z)).item()
-            cost = losses_without(network, Z, task.goal) - loss
-            worst = np.lexsort((-task.inputs.first[alive], cost))  # of equals the last column goes first
-            leaving, kept = np.split(worst, [self._batch(n_left)])
-            departures += [(int(alive[j]), float(cost[j]), {"loss": loss, "n_inputs": n_left}) for j in leaving]
-            kept = np.sort(kept)
-            alive, cost, network = alive[kept], cost[kept], network.keep_inputs(kept)
-            Z = task.Z[:, alive]
-            if alive.size:
-                trainings.append(self._fit_network(network, task.with_inputs(Z)))
-        if alive.size:  # a callback has ended the elimination
-            departures += [(int(alive[j]), float(cost[j]), {}) for j in np.argsort(cost, kind="stable")]
-        return self._rank_departed(task, departures, trainings)
+    def _conclude(self, elimination: Elimination, path: list[Step], n_candidates: int) -> Ranking:
+        """Inputs as columns; those that never had a weight are not ranked and score zero, constant ones nothing."""
+        assert isinstance(elimination, NetworkElimination)
+        inputs = elimination.task.inputs
+        ranking = Ranking.from_path(add_copies(path, inputs), n_candidates, self._certify(elimination.trainings))
+        ranking.scores[np.isnan(ranking.scores) & (inputs.input_of >= 0)] = 0.0
+        return ranking
 
 
 def encode_goal(y: np.ndarray, task: str) -> tuple[np.ndarray, bool]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Ranker, Ranking
+from tamis.base import Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import rounding_of
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
 from tamis.rank.relief._relief_weights import Rows, compare_classes, compare_targets, scale_to_unit_range
@@ -121,7 +121,8 @@ class ReliefF(Ranker):
         self.n_samples = n_samples
         self.random_state = random_state
 
-    def _rank(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         y = np.asarray(y)
         task = infer_task(y) if self.task == "auto" else self.task
         target = encode_classes(y)[1] if task == "classification" else encode_target(y, task).values[:, 0]

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Ranker, Ranking, track
+from tamis.base import Candidates, Ranker, Ranking, track
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
 from tamis.kernels.graph.affinity import Graph, smoothest_eigenvectors
 from tamis.kernels.graph.cluster_indicator import (
@@ -70,7 +70,8 @@ class AlternatingRanker(Ranker):
     def _keep(self, model: Any, varies: np.ndarray) -> None:
         """Set the fitted attributes that only this method has."""
 
-    def _rank(self, X: np.ndarray, y: Any, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         if self.n_clusters > X.shape[0]:
             raise ValueError(f"n_clusters={self.n_clusters} is more than the {X.shape[0]} samples; ask for fewer")
         if self.standardize:

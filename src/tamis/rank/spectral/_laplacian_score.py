@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.base import Ranking
+from tamis.base import Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import as_columns, rounding_of, to_numpy
 from tamis.kernels.graph.affinity import roughness
 from tamis.rank.spectral._base import GraphRanker
@@ -75,7 +75,7 @@ class LaplacianScore(GraphRanker):
     array(['petal length (cm)', 'petal width (cm)'], dtype=object)
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse", "array_api"})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "sparse"}
 
     def __init__(
         self,
@@ -94,7 +94,8 @@ class LaplacianScore(GraphRanker):
         self.self_loops = self_loops
         self.standardize = standardize
 
-    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         X = self._in_sane_units(X)
         graph = self._graph(X, y)
         spread = to_numpy(as_columns(X, graph.degree).norm2).astype(float)

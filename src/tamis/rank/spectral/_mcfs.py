@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
 from tamis._sklearn import Interval
-from tamis.base import Ranking
+from tamis.base import Candidates, Ranking
 from tamis.kernels.graph.affinity import informative_eigenvectors, inverse_root
 from tamis.rank.spectral._base import GraphRanker, regressors
 
@@ -116,7 +116,8 @@ class MCFS(GraphRanker):
         self.self_loops = self_loops
         self.standardize = standardize
 
-    def _rank(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         X = self._in_sane_units(X)
         graph = self._graph(X, y)
         _, vectors = informative_eigenvectors(graph, self.n_clusters)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Ranking
+from tamis.base import Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import Columns, as_columns, rounding_of, to_numpy
 from tamis.kernels.graph.affinity import Graph, informative_eigenvectors, roughness
 from tamis.rank.spectral._base import GraphRanker
@@ -79,7 +79,7 @@ class SPEC(GraphRanker):
     array(['petal length (cm)', 'petal width (cm)'], dtype=object)
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse", "array_api"})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "sparse"}
     _parameter_constraints: ClassVar[dict] = {
         **GraphRanker._parameter_constraints,
         "phi": [Interval(Integral, 1, 3, closed="both")],
@@ -113,7 +113,8 @@ class SPEC(GraphRanker):
         self.self_loops = self_loops
         self.standardize = standardize
 
-    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         X = self._in_sane_units(X)
         graph = self._graph(X, y)
         columns = as_columns(X, graph.degree)

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import HasMethods, Interval, RealNotInt, StrOptions
-from tamis.base import Ranker, Ranking, track
+from tamis.base import Candidates, Ranker, Ranking, track
 from tamis.kernels.arrays.entropy import effective_number
 from tamis.kernels.arrays.scaling import rescale_safely
 from tamis.kernels.arrays.targets import encode_classes
@@ -140,8 +140,7 @@ class OFW(Ranker):
     """
 
     one_shot: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = frozenset({"probability"})
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse"})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"probability", "sparse"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("effective-number", {})
 
     _parameter_constraints: ClassVar[dict] = {
@@ -233,7 +232,8 @@ class OFW(Ranker):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         check_place(self.checkpoint)
         X = rescale_safely(X) if self.standardize else X
         check_classification_targets(y)

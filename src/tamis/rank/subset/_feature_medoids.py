@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.base import Ranker, Ranking, SequentialRanker, Step, StopDecision
+from tamis.base import Candidates, Ranker, Ranking, SequentialRanker, Step, StopDecision
 from tamis.kernels.subset.column_subset import center_columns
 from tamis.rank.subset._facility_location import CoverSearch, assign_columns
 
@@ -76,15 +76,15 @@ class FeatureMedoids(SequentialRanker):
         self.standardize = standardize
 
     def _steps(
-        self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState, limit: int | None
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
     ) -> Iterator[Step]:
         coverage = 0.0
-        for feature, gain in CoverSearch(*center_columns(X, scale=self.standardize, share=True)):
+        for feature, gain in CoverSearch(*center_columns(candidates.table, scale=self.standardize, share=True)):
             coverage += gain
             yield Step(feature, gain, {"coverage": min(coverage, 1.0)})
 
-    def _store(self, X: np.ndarray, ranking: Ranking, decision: StopDecision) -> None:
-        super()._store(X, ranking, decision)
-        Z, norm2 = center_columns(X, scale=self.standardize)
+    def _store(self, candidates: Candidates, ranking: Ranking, decision: StopDecision) -> None:
+        super()._store(candidates, ranking, decision)
+        Z, norm2 = center_columns(candidates.table, scale=self.standardize)
         kept = ranking.order[: decision.n_features]
         self.assignment_, self.assignment_r2_ = assign_columns(Z, norm2, kept)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.base import Ranker, SequentialRanker, Step
+from tamis.base import Candidates, Ranker, SequentialRanker, Step
 from tamis.kernels.subset.column_subset import ReconstructionSearch, center_columns
 
 
@@ -67,9 +67,11 @@ class GreedyReconstruction(SequentialRanker):
         self.standardize = standardize
 
     def _steps(
-        self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState, limit: int | None
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
     ) -> Iterator[Step]:
         explained = 0.0
-        for feature, gain in ReconstructionSearch(*center_columns(X, scale=self.standardize, share=True)):
+        for feature, gain in ReconstructionSearch(
+            *center_columns(candidates.table, scale=self.standardize, share=True)
+        ):
             explained += gain
             yield Step(feature, gain, {"explained": min(explained, 1.0)})

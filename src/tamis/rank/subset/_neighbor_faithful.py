@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval
-from tamis.base import Ranker, Ranking, SequentialRanker, Step, StopDecision, StoppingRule, track
+from tamis.base import Candidates, Ranker, Ranking, SequentialRanker, Step, StopDecision, track
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, scale_columns, unit_spread
 from tamis.kernels.neighbors.faithfulness import own_neighbors, r2_from_neighbors
 from tamis.rank.subset._faithful_set import MOST, FaithfulSet, Start
@@ -69,10 +69,9 @@ class NeighborFaithful(SequentialRanker):
     first, gives way to one of 64 that the alignment proposes if that raises FIT; two passes, 200 features at most
     (100 beyond 500 samples).
 
-    Sets of different sizes are searched apart and are not nested. A rule that does not tell the number beforehand (such
-    as "auto") is shown a nested order, that of forward selection with ridge regression; the set of the size that it
-    chooses is then searched for and takes the place of the first features of that order. With ``stop=None`` there is
-    nothing to search for: all features are put in that order. Constant features and copies of others, whatever their
+    Sets of different sizes are searched apart and are not nested: rules that look at several sizes (such as "auto")
+    have a set searched for at each. With ``stop=None`` there is nothing to search for: all features are put in a nested
+    order, that of forward selection with ridge regression. Constant features and copies of others, whatever their
     unit and sign, are not ranked, nor are features that do not vary among the samples looked at. Beyond 512 features,
     the starts by ridge regression alone are used and nothing is polished.
 
@@ -102,7 +101,7 @@ class NeighborFaithful(SequentialRanker):
     """
 
     supervised: ClassVar[bool] = False
-    nested: ClassVar[bool] = False
+    provides: ClassVar[frozenset[str]] = Ranker.provides - {"nested"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("fit-plateau", {})
 
     _parameter_constraints: ClassVar[dict] = {
@@ -137,32 +136,24 @@ class NeighborFaithful(SequentialRanker):
         return FaithfulSet(ldexp_columns(X, overflow_exponents(X)), min(self.n_neighbors, len(X) - 1), rng)
 
     def _steps(
-        self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState, limit: int | None
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
     ) -> Iterator[Step]:
-        return self._in_order(self._search(X, rng))
+        return self._in_order(self._search(candidates.table, rng))
 
     def _in_order(self, search: FaithfulSet, kept: list[int] | None = None) -> Iterator[Step]:
         for column, gain in search.order(kept):
             yield Step(int(search.columns[column]), gain)
 
-    def _select(
-        self, X: np.ndarray, y: np.ndarray | None, sample_weight: np.ndarray | None, rule: StoppingRule
-    ) -> tuple[Ranking, StopDecision]:
-        """Search for the best set of the size that the rule tells, now or once it has seen a nested order."""
-        size = rule.most(self._n_candidates(X))
-        search = self._search(X, self._rng())
-        if size is not None:
-            ranking = self._best_set(X, search, size)
-            return ranking, rule.decide(self, ranking, X, y, self._rule_rng(rule), sample_weight)
-        ranking, decision = self._follow(self._in_order(search), None, X, y, sample_weight, rule)
-        if not decision.n_features:
-            return ranking, decision
-        return ranking, replace(decision, ranking=self._best_set(X, search, decision.n_features))
-
-    def _best_set(self, X: np.ndarray, search: FaithfulSet, size: int) -> Ranking:
-        kept, certificate = self._find(search, size)
+    def _rank_first(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
+    ) -> Ranking:
+        """The best set of the given size before all others; without one, the nested order."""
+        if n_first is None:
+            return super()._rank_first(candidates, y, rng, None)
+        search = self._search(candidates.table, rng)
+        kept, certificate = self._find(search, n_first)
         path = list(self._in_order(search, kept))
-        return replace(self._ranking(X, path), certificate={"converged": True, **certificate})
+        return replace(self._ranking(candidates, path), certificate={"converged": True, **certificate})
 
     def _find(self, search: FaithfulSet, size: int) -> tuple[list[int], dict[str, Any]]:
         """The best set of one size, and how it was found."""
@@ -183,9 +174,9 @@ class NeighborFaithful(SequentialRanker):
                 break
         return swaps.kept, certificate | {"n_swaps": swaps.n_swaps, "history": tuple(swaps.history)}
 
-    def _store(self, X: np.ndarray, ranking: Ranking, decision: StopDecision) -> None:
-        super()._store(X, ranking, decision)
-        self.fit_ = leave_one_out_fit(X, np.flatnonzero(self.support_), self.n_neighbors)
+    def _store(self, candidates: Candidates, ranking: Ranking, decision: StopDecision) -> None:
+        super()._store(candidates, ranking, decision)
+        self.fit_ = leave_one_out_fit(candidates.table, np.flatnonzero(self.support_), self.n_neighbors)
 
 
 def _fit_of(start: Start) -> float:

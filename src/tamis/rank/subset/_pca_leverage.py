@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse.linalg import svds
 
 from tamis._sklearn import Interval, RealNotInt
-from tamis.base import Ranker, Ranking
+from tamis.base import Candidates, Ranker, Ranking
 from tamis.kernels.subset.column_subset import center_columns, column_blocks, compress_rows, gram_of_rows, precision_of
 
 _LARGE = 1000  # rows and columns beyond which a few components are cheaper by iteration
@@ -93,7 +93,8 @@ class PCALeverage(Ranker):
         self.n_components = n_components
         self.standardize = standardize
 
-    def _rank(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         Z, norm2 = center_columns(X, scale=self.standardize)
         scores, variances = leverage_scores(Z, self.n_components)
         self.n_components_ = variances.size

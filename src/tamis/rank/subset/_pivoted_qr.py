@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.base import Ranker, SequentialRanker, Step
+from tamis.base import Candidates, Ranker, SequentialRanker, Step
 from tamis.kernels.subset.column_subset import (
     PivotedSearch,
     center_columns,
@@ -77,9 +77,9 @@ class PivotedQR(SequentialRanker):
         self.standardize = standardize
 
     def _steps(
-        self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState, limit: int | None
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
     ) -> Iterator[Step]:
-        Z, norm2 = center_columns(X, scale=self.standardize)
+        Z, norm2 = center_columns(candidates.table, scale=self.standardize)
         first = first_largest(explained_by_each(Z, norm2), precision_of(Z).tie) if self.standardize else None
         for feature, left in PivotedSearch(Z, norm2, first=first):
             yield Step(feature, left**0.5, {"r2": max(0.0, 1.0 - left / norm2[feature])})

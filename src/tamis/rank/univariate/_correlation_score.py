@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import StrOptions, fit_context
-from tamis.base import Ranker, Ranking
-from tamis.kernels.arrays.columns import as_columns, rounding_of
+from tamis.base import Candidates, Ranker, Ranking
+from tamis.kernels.arrays.columns import rounding_of
 from tamis.kernels.arrays.targets import encode_target
 from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 from tamis.rank._subproblems import SubproblemMixin
@@ -54,7 +54,7 @@ class CorrelationScore(SubproblemMixin, Ranker):
     array([ True, False])
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse", "array_api"})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "sample_weight", "sparse"}
 
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
@@ -88,13 +88,8 @@ class CorrelationScore(SubproblemMixin, Ranker):
         self._fit(X, y, sample_weight)
         return self
 
-    def _rank(
-        self,
-        X: Any,
-        y: np.ndarray | None,
-        rng: np.random.RandomState,
-        sample_weight: np.ndarray | None = None,
-    ) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         target = encode_target(np.asarray(y), self.task)
-        columns = as_columns(X, sample_weight, fit_intercept=self.center)
-        return Ranking.from_scores(OrthogonalSearch(columns, target.values).cos2(), rounding=rounding_of(X))
+        columns = candidates.as_columns(fit_intercept=self.center)
+        cos2 = OrthogonalSearch(columns, target.values).cos2()
+        return Ranking.from_scores(cos2, rounding=rounding_of(candidates.table))

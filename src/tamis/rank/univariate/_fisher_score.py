@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from tamis._sklearn import Interval, StrOptions, get_namespace_and_device, max_precision_float_dtype, move_to
-from tamis.base import Ranker, Ranking
+from tamis.base import Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import rounding_of, tiles
 from tamis.kernels.arrays.targets import encode_classes
 
@@ -57,7 +57,7 @@ class FisherScore(Ranker):
     array(['x0'], dtype=object)
     """
 
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse", "array_api"})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "sparse"}
 
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
@@ -70,7 +70,8 @@ class FisherScore(Ranker):
         self.form = form
         self.threshold = threshold
 
-    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         classes, codes = encode_classes(np.asarray(y))
         if self.form == "unbiased" and classes.size != 2:
             raise ValueError(f"form='unbiased' is for two classes and y holds {classes.size}; use form='scatter'")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import move_to
-from tamis.base import Ranker, Ranking
+from tamis.base import Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import as_columns, rounding_of
 
 
@@ -47,11 +47,12 @@ class MaxVariance(Ranker):
     """
 
     supervised: ClassVar[bool] = False
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse", "array_api"})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "sparse"}
 
     def __init__(self, *, stop: Any = "auto") -> None:
         self.stop = stop
 
-    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         norm2 = move_to(as_columns(X).norm2, xp=np, device="cpu")
         return Ranking.from_scores(np.clip(norm2, 0, None) / X.shape[0], rounding=rounding_of(X))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.base import Ranker, Ranking
+from tamis.base import Candidates, Ranker, Ranking
 
 
 class RandomSelection(Ranker):
@@ -46,7 +46,7 @@ class RandomSelection(Ranker):
     """
 
     supervised: ClassVar[bool] = False
-    accepts: ClassVar[frozenset[str]] = frozenset({"sparse", "array_api"})
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "sparse"}
 
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
@@ -57,5 +57,6 @@ class RandomSelection(Ranker):
         self.stop = stop
         self.random_state = random_state
 
-    def _rank(self, X: Any, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         return Ranking.from_scores(rng.uniform(size=X.shape[1]))

@@ -1,0 +1,160 @@
+"""Backward elimination: the least useful candidates leave, round after round; the last to leave is the best."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from itertools import count
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tamis._sklearn import Interval, RealNotInt, StrOptions
+from tamis.base._candidates import Candidates
+from tamis.base._progress import track
+from tamis.base._ranker import Ranker
+from tamis.base._ranking import Ranking, Step
+
+_TIE = 1e-10  # criteria this close, relatively, differ by rounding alone: they went through different sums
+_NEGLIGIBLE = 1e-26  # and so do those below this part of the largest: a squared weight at the square of rounding
+
+StepSize = float | str  # a count, a fraction of those that remain, or "halving"
+
+STEP_CONSTRAINT = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(RealNotInt, 0, 1, closed="neither"),
+    StrOptions({"halving"}),
+]
+
+
+class Elimination(ABC):
+    """The state of an elimination: which candidates remain, and what each of them is worth.
+
+    Attributes
+    ----------
+    remaining : ndarray of int
+        Candidates that have not left.
+    noise : float
+        Criteria that differ by no more are equal.
+    """
+
+    remaining: np.ndarray
+    noise: float = 0.0
+
+    @abstractmethod
+    def criteria(self) -> np.ndarray:
+        """What each of the remaining candidates is worth, in their order; the least goes first."""
+
+    @abstractmethod
+    def remove(self, leaving: np.ndarray) -> bool:
+        """Go on without these candidates; False if the method cannot, so that the last criteria stand."""
+
+    def last_criteria(self) -> np.ndarray:
+        """Criteria by which to order the remaining candidates where the elimination ends before its time.
+
+        Methods override it whose criteria would take another training.
+        """
+        return self.criteria()
+
+    def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
+        """Candidates that leave now, the least useful first, and the criterion to report for each."""
+        values = self.criteria()
+        places = ascending(values, self.remaining, self.noise)[: batch_size(step, values.size)]
+        return self.remaining[places], values[places]
+
+    def n_rounds(self, step: StepSize) -> int | None:
+        """Rounds to come, for a progress bar; None where it is not known."""
+        return count_rounds(step, self.remaining.size)
+
+    def info(self) -> Mapping[str, Any]:
+        """What else is known of the candidates that remain."""
+        return {"n_features": self.remaining.size}
+
+    def certificate(self) -> dict[str, Any]:
+        """How the trainings went."""
+        return {"converged": True}
+
+
+class BackwardRanker(Ranker):
+    """Base of methods that eliminate candidates; a method writes :meth:`_start_elimination`.
+
+    Of candidates with equal criteria the last leaves first. Where a callback ends the elimination, or the method cannot
+    go on, those that remain are ordered by their criteria as they stand.
+    """
+
+    one_shot: ClassVar[bool] = False
+
+    step: StepSize
+
+    _parameter_constraints: ClassVar[dict] = {**Ranker._parameter_constraints, "step": STEP_CONSTRAINT}
+
+    @abstractmethod
+    def _start_elimination(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
+    ) -> Elimination:
+        """Train on all candidates."""
+
+    def _conclude(self, elimination: Elimination, path: list[Step], n_candidates: int) -> Ranking:
+        """The ranking that a path, best first, amounts to; methods override it that have more to say."""
+        return Ranking.from_path(path, n_candidates, elimination.certificate())
+
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        elimination = self._start_elimination(candidates, y, rng)
+        path = list(self._eliminate(elimination))[::-1]
+        return self._conclude(elimination, path, candidates.n_candidates)
+
+    def _eliminate(self, elimination: Elimination) -> Iterator[Step]:
+        """Candidates in the order in which they leave."""
+        if elimination.remaining.size == 0:
+            return
+        for _ in track(self, count(), task_name="eliminate", total=elimination.n_rounds(self.step)):
+            info = elimination.info()
+            leaving, criteria = elimination.next_to_leave(self.step)
+            yield from _steps(leaving, criteria, info)
+            if leaving.size == elimination.remaining.size:
+                return
+            if not elimination.remove(leaving):
+                break
+        values, info = elimination.last_criteria(), elimination.info()
+        places = ascending(values, elimination.remaining, elimination.noise)
+        yield from _steps(elimination.remaining[places], values[places], info)
+
+
+def _steps(candidates: np.ndarray, criteria: np.ndarray, info: Mapping[str, Any]) -> Iterator[Step]:
+    for candidate, criterion in zip(candidates.tolist(), criteria.tolist(), strict=True):
+        yield Step(candidate, criterion, info)
+
+
+def ascending(values: np.ndarray, candidates: np.ndarray, noise: float = 0.0) -> np.ndarray:
+    """Places by ascending criterion, of equals the last candidate first; differences up to ``noise`` are rounding."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    with np.errstate(invalid="ignore"):  # two infinite criteria are equal
+        close = _TIE * np.abs(ordered[1:]) + max(_NEGLIGIBLE * abs(ordered[-1]), noise)
+        run = np.concatenate([[0], np.cumsum(np.diff(ordered) > close)])
+    return order[np.lexsort((-candidates[order], run))]
+
+
+def batch_size(step: StepSize, n_remaining: int) -> int:
+    """How many of ``n_remaining`` leave now: a count, a fraction of them, or down to a power of two."""
+    if type(step) is int:
+        return min(step, n_remaining)
+    if isinstance(step, str):
+        return n_remaining - (1 << (n_remaining - 1).bit_length() >> 1) if n_remaining > 1 else n_remaining
+    wanted = int(step) if isinstance(step, Integral) else max(1, int(float(step) * n_remaining))
+    return min(wanted, n_remaining)
+
+
+def sizes_of_rounds(step: StepSize, n_remaining: int) -> Iterator[int]:
+    """How many remain at the start of every round, to the last."""
+    while n_remaining > 0:
+        yield n_remaining
+        n_remaining -= batch_size(step, n_remaining)
+
+
+def count_rounds(step: StepSize, n_remaining: int) -> int:
+    """Rounds to the last."""
+    if isinstance(step, Integral):
+        return -(-n_remaining // int(step))
+    return sum(1 for _ in sizes_of_rounds(step, n_remaining))

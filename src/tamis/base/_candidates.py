@@ -1,0 +1,289 @@
+"""Candidates: what is ranked. Columns of a table, groups of its columns, or features that a dictionary computes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from tamis._sklearn import get_namespace, safe_indexing
+from tamis.base._groups import read_groups
+from tamis.base._ranking import Ranking, StopDecision
+from tamis.kernels.arrays.columns import Columns, as_columns
+
+# What candidates may provide, besides what the ranker does; rules name in ``requires`` what they need.
+COLUMNS = "columns"  # a set of candidates is a set of columns of X
+UNGROUPED = "ungrouped"  # a candidate is one feature
+PERMUTED_COPIES = "permuted_copies"  # candidates can be ranked among copies of them whose rows are permuted
+
+
+class Candidates(ABC):
+    """What a ranker orders, and all that rankers and rules may ask of it.
+
+    Attributes
+    ----------
+    table : table of shape (n_samples, n_columns)
+        The validated input.
+    sample_weight : ndarray of shape (n_samples,) or None
+    column_names : sequence of str or None
+        Names of the table's columns.
+    members : list of ndarray or None
+        Columns of the table that belong to each candidate; None where every column is a candidate by itself, which
+        methods may exploit.
+    provides : frozenset of str
+        What rules may require of them.
+    """
+
+    provides: ClassVar[frozenset[str]]
+
+    def __init__(
+        self, table: Any, *, sample_weight: np.ndarray | None = None, column_names: Sequence[str] | None = None
+    ) -> None:
+        self.table = table
+        self.sample_weight = sample_weight
+        self.column_names = column_names
+
+    @property
+    @abstractmethod
+    def n_candidates(self) -> int:
+        """How many there are."""
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the table."""
+        return self.table.shape[1]
+
+    @property
+    def members(self) -> list[np.ndarray] | None:
+        """Columns of the table that belong to each candidate; None where every column is one."""
+        return None
+
+    def column_name(self, j: int) -> str:
+        """What people call column ``j`` of the table: its name, or its place."""
+        return f"x{j}" if self.column_names is None else str(self.column_names[j])
+
+    def name(self, j: int) -> str:
+        """What people call candidate ``j``."""
+        return self.column_name(j)
+
+    def columns_of(self, indices: np.ndarray) -> np.ndarray:
+        """Columns of the table that the given candidates stand for, in their order."""
+        return np.asarray(indices)
+
+    def compute(self, table: Any, indices: np.ndarray) -> Any:
+        """The given candidates as columns, of this table or of other rows."""
+        return safe_indexing(table, self.columns_of(indices), axis=1)
+
+    def sum_members(self, values: np.ndarray) -> np.ndarray:
+        """Sum of a figure of every column over the columns of each candidate."""
+        return values
+
+    def as_columns(self, *, fit_intercept: bool) -> Columns:
+        """All features behind the candidates as an operator: their norms and products, weighted and centered."""
+        return as_columns(self.table, self.sample_weight, fit_intercept=fit_intercept)
+
+    @abstractmethod
+    def take_rows(self, rows: np.ndarray) -> Candidates:
+        """The same candidates on some of the rows."""
+
+    def among_copies(self, copies: Any, place: np.ndarray) -> tuple[Candidates, np.ndarray]:
+        """The candidates among copies of themselves.
+
+        Parameters
+        ----------
+        copies : table
+            Of the shape of ``table``, such as this with its rows permuted.
+        place : ndarray of shape (2 * n_columns,)
+            Order in which the columns of the table and of the copies, in this sequence, are put.
+
+        Returns
+        -------
+        candidates : Candidates
+        source : ndarray
+            For each of them the candidate that it is, or ``n_candidates`` plus that of which it is the copy.
+        """
+        raise ValueError(f"{type(self).__name__} cannot be ranked among permuted copies")
+
+    def to_features(self, ranking: Ranking, decision: StopDecision) -> tuple[Ranking, StopDecision]:
+        """Both in terms of what ``support_`` counts: columns of the table, or features of a dictionary."""
+        return ranking, decision
+
+    def fitted_attributes(self, ranking: Ranking) -> dict[str, Any]:
+        """What a fitted ranker holds besides the attributes that all have."""
+        return {}
+
+    def _rows_of(self, rows: np.ndarray) -> dict[str, Any]:
+        """Keyword arguments that describe some of the rows."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return {"sample_weight": weight, "column_names": self.column_names}
+
+
+class ColumnCandidates(Candidates):
+    """The columns of a table, each by itself."""
+
+    provides: ClassVar[frozenset[str]] = frozenset({COLUMNS, UNGROUPED, PERMUTED_COPIES})
+
+    @property
+    def n_candidates(self) -> int:
+        """One per column."""
+        return self.n_columns
+
+    def take_rows(self, rows: np.ndarray) -> ColumnCandidates:
+        """The same columns on some of the rows."""
+        return ColumnCandidates(safe_indexing(self.table, rows), **self._rows_of(rows))
+
+    def among_copies(self, copies: Any, place: np.ndarray) -> tuple[Candidates, np.ndarray]:
+        """Columns and their copies, in the order ``place``."""
+        return ColumnCandidates(_joined(self.table, copies, place), sample_weight=self.sample_weight), place
+
+
+class GroupCandidates(Candidates):
+    """Groups of columns that stay or go together: one-hot variables, channels, pathways.
+
+    Parameters
+    ----------
+    table : table
+    groups : array-like or mapping
+        A label per column, or label -> columns; see :func:`tamis.base.read_groups`.
+    """
+
+    provides: ClassVar[frozenset[str]] = frozenset({COLUMNS, PERMUTED_COPIES})
+
+    def __init__(
+        self,
+        table: Any,
+        groups: Any,
+        *,
+        sample_weight: np.ndarray | None = None,
+        column_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(table, sample_weight=sample_weight, column_names=column_names)
+        names = [self.column_name(j) for j in range(self.n_columns)]
+        self.codes, self.labels = read_groups(groups, self.n_columns, names)
+
+    @property
+    def n_candidates(self) -> int:
+        """One per group."""
+        return len(self.labels)
+
+    @cached_property
+    def members(self) -> list[np.ndarray]:  # type: ignore[override]
+        """Columns of every group."""
+        return np.split(np.argsort(self.codes, kind="stable"), np.cumsum(np.bincount(self.codes))[:-1])
+
+    def name(self, j: int) -> str:
+        """Label of group ``j``."""
+        return str(self.labels[j])
+
+    def columns_of(self, indices: np.ndarray) -> np.ndarray:
+        """Columns of the given groups."""
+        return np.concatenate([np.empty(0, dtype=np.int64), *(self.members[g] for g in np.asarray(indices))])
+
+    def sum_members(self, values: np.ndarray) -> np.ndarray:
+        """Sum of a figure of every column over the columns of each group."""
+        return np.bincount(self.codes, weights=values, minlength=self.n_candidates)
+
+    def take_rows(self, rows: np.ndarray) -> GroupCandidates:
+        """The same groups on some of the rows."""
+        part = GroupCandidates(safe_indexing(self.table, rows), self.codes, **self._rows_of(rows))
+        part.labels = self.labels
+        return part
+
+    def among_copies(self, copies: Any, place: np.ndarray) -> tuple[Candidates, np.ndarray]:
+        """Groups and their copies, the columns in the order ``place``."""
+        both = np.concatenate([self.codes, self.codes + self.n_candidates])[place]
+        among = GroupCandidates(_joined(self.table, copies, place), both, sample_weight=self.sample_weight)
+        return among, np.array(among.labels)  # a label is the number of a group, or of its copy
+
+    def to_features(self, ranking: Ranking, decision: StopDecision) -> tuple[Ranking, StopDecision]:
+        """A ranking of groups as one of their columns, those of a group side by side."""
+        n_columns = self.columns_of(ranking.order[: decision.n_features]).size
+        reason = f"{decision.reason}: {n_columns} columns of {decision.n_features} groups"
+        path = tuple(
+            replace(step, feature=int(j), info={**step.info, "group": self.labels[step.feature]})
+            for step in ranking.path
+            for j in self.members[step.feature]
+        )
+        spread = replace(ranking, order=self.columns_of(ranking.order), scores=ranking.scores[self.codes], path=path)
+        return spread, replace(decision, n_features=n_columns, reason=reason)
+
+    def fitted_attributes(self, ranking: Ranking) -> dict[str, Any]:
+        """Labels of the groups, best first."""
+        labels = np.empty(ranking.order.size, dtype=object)
+        labels[:] = [self.labels[g] for g in ranking.order]
+        return {"group_order_": labels}
+
+
+class DictionaryCandidates(Candidates):
+    """Features that a finite dictionary computes from the columns of a table.
+
+    Parameters
+    ----------
+    table : table
+    dictionary : dictionary
+        Not fitted: it is, here, on the rows of the table.
+    target : ndarray or None
+        What supervised dictionaries learn from.
+    """
+
+    provides: ClassVar[frozenset[str]] = frozenset({UNGROUPED})
+
+    def __init__(
+        self,
+        table: Any,
+        dictionary: Any,
+        target: np.ndarray | None,
+        *,
+        sample_weight: np.ndarray | None = None,
+        column_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(table, sample_weight=sample_weight, column_names=column_names)
+        self.target = target
+        self.dictionary = clone(dictionary).fit(table, target, sample_weight=sample_weight)
+
+    @property
+    def n_candidates(self) -> int:
+        """As many as the dictionary has for such a table."""
+        return self.dictionary.n_candidates(self.n_columns)
+
+    def name(self, j: int) -> str:
+        """What the dictionary calls it, made of the names of the columns."""
+        names = [self.column_name(i) for i in range(self.n_columns)]
+        return str(self.dictionary.names(np.array([j]), names)[0])
+
+    def columns_of(self, indices: np.ndarray) -> np.ndarray:
+        """Features of a dictionary are no columns of the table."""
+        raise ValueError(f"{type(self.dictionary).__name__} computes features, which are no columns of X")
+
+    def compute(self, table: Any, indices: np.ndarray) -> Any:
+        """The given features of a table."""
+        return self.dictionary.compute(table, indices)
+
+    def as_columns(self, *, fit_intercept: bool) -> Columns:
+        """Features as the dictionary gives them, without a table of them."""
+        return self.dictionary.candidates(self.table, self.sample_weight, fit_intercept=fit_intercept)
+
+    def take_rows(self, rows: np.ndarray) -> DictionaryCandidates:
+        """The dictionary fitted on some of the rows."""
+        target = None if self.target is None else self.target[rows]
+        return DictionaryCandidates(safe_indexing(self.table, rows), self.dictionary, target, **self._rows_of(rows))
+
+    def fitted_attributes(self, ranking: Ranking) -> dict[str, Any]:
+        """The dictionary, fitted."""
+        return {"dictionary_": self.dictionary}
+
+
+def _joined(table: Any, copies: Any, place: np.ndarray) -> Any:
+    """Columns of both tables in the order ``place``."""
+    if sparse.issparse(table):
+        both = sparse.hstack([table, copies], format=table.format)
+    else:
+        xp, _ = get_namespace(table)
+        both = xp.concat([table, copies], axis=1)
+    return safe_indexing(both, place, axis=1)

@@ -1,0 +1,116 @@
+"""What a ranker finds and what a stopping rule decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a sequential ranker: the candidate decided on, its criterion then, and what else is known."""
+
+    feature: int
+    criterion: float
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What a ranker found.
+
+    Attributes
+    ----------
+    order : ndarray
+        Candidates, best first; may end early (a lasso's support).
+    scores : ndarray of shape (n_candidates,)
+        Higher is always better; NaN where the method gives none. One-shot methods sort by them; in sequential ones
+        they are the criterion at the time the candidate was decided on.
+    path : tuple of Step
+        What happened at each step.
+    certificate : mapping
+        How we know that it converged.
+    n_chosen : int or None
+        How many of the order the method itself would keep (a lasso's support, the splits of a tree); None where it
+        has no opinion.
+    reason : str
+        Why that many, for people.
+    """
+
+    order: np.ndarray
+    scores: np.ndarray
+    path: tuple[Step, ...] = ()
+    certificate: Mapping[str, Any] = field(default_factory=lambda: {"converged": True})
+    n_chosen: int | None = None
+    reason: str = ""
+
+    @classmethod
+    def from_scores(cls, scores: np.ndarray, *, rounding: float = 1e-12) -> Ranking:
+        """Sort by score, best first; ties go to the lowest index, candidates without a score are not ranked.
+
+        Scores that differ by less than ``rounding``, relatively, are ties and made equal: a duplicated column must not
+        win by the last bit of a sum.
+        """
+        order = np.argsort(-np.asarray(scores), kind="stable")
+        ranked = order[: np.count_nonzero(~np.isnan(scores))]
+        ordered = np.asarray(scores, dtype=float)[ranked]
+        with np.errstate(invalid="ignore"):
+            starts = np.flatnonzero(np.diff(ordered, prepend=np.inf) < -rounding * np.abs(ordered))
+        tied = np.array(scores, dtype=float)
+        if ranked.size:
+            starts = np.union1d([0], starts)
+            tied[ranked] = np.repeat(ordered[starts], np.diff(starts, append=ranked.size))
+        return cls(np.argsort(-tied, kind="stable")[: ranked.size], tied)
+
+    @classmethod
+    def from_path(
+        cls, path: Sequence[Step], n_candidates: int, certificate: Mapping[str, Any] | None = None
+    ) -> Ranking:
+        """The candidates of a path, best first, with the criterion of their step as score."""
+        order = np.array([step.feature for step in path], dtype=np.int64)
+        scores = np.full(n_candidates, np.nan)
+        scores[order] = [step.criterion for step in path]
+        return cls(order, scores, tuple(path), certificate or {"converged": True, "n_iter": len(path)})
+
+    def ranks(self) -> np.ndarray:
+        """Rank of every candidate, 1 the best; those that were not ranked share the last one."""
+        ranks = np.full(self.scores.size, self.order.size + 1)
+        ranks[self.order] = np.arange(1, self.order.size + 1)
+        return ranks
+
+
+@dataclass(frozen=True)
+class StopDecision:
+    """How many features to keep, and why.
+
+    Attributes
+    ----------
+    n_features : int
+    reason : str
+        For people.
+    curve : ndarray
+        The figure that the rule looked at, at each of ``curve_at``.
+    curve_at : ndarray
+        Number of features that each entry of ``curve`` speaks of.
+    spread : ndarray or None
+        Standard error of ``curve``, where it is an estimate.
+    threshold : float or None
+        What the curve was held against.
+    label : str
+        What the curve shows, for axes and table heads.
+    ranking : Ranking or None
+        Replaces the ranker's own, where the rule ranked many times and so knows a steadier order, or the set that the
+        method selects at just this size.
+    """
+
+    n_features: int
+    reason: str
+    curve: np.ndarray = field(default_factory=lambda: np.empty(0))
+    curve_at: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
+    spread: np.ndarray | None = None
+    threshold: float | None = None
+    label: str = ""
+    ranking: Ranking | None = None
