@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import betaincc, ndtri
 
 
-def probe_survival(cos2: float, dof: float, n_targets: int = 1) -> float:
-    """Chance that a direction drawn in ``dof`` dimensions has a squared cosine above ``cos2`` with the targets.
+def probe_survival(cos2: Any, dof: float, n_targets: int = 1, n_columns: Any = 1) -> Any:
+    r"""Chance that a random direction, or subspace, of ``dof`` dimensions explains more than ``cos2`` of the targets.
 
-    The squared cosine follows Beta(m / 2, (v - m) / 2), Eq. (2) for m = 1; ``betaincc`` keeps the small tail that
-    ``1 - cdf`` rounds to zero.
+    For one direction the squared cosine follows Beta(m / 2, (v - m) / 2) with m targets, Eq. (2) of Stoppiglia et al.
+    for m = 1; for a subspace of r dimensions and one target Beta(r / 2, (v - r) / 2). With several of both, ``cos2`` is
+    one minus Wilks' lambda and its law that of Rao (1951),
+
+    .. math:: 1 - \Lambda^{1/t} \sim \mathrm{Beta}(mr/2, d/2), \quad t^2 = \frac{m^2 r^2 - 4}{m^2 + r^2 - 5}, \quad
+              d = t \bigl(v - \tfrac{m + r + 1}{2}\bigr) - \tfrac{mr}{2} + 1,
+
+    which is exact where m or r is at most 2. ``betaincc`` keeps the small tail that ``1 - cdf`` rounds to zero.
+
+    Parameters
+    ----------
+    cos2 : float or ndarray
+    dof : float
+        Dimension v of the space in which both lie.
+    n_targets : int
+    n_columns : int or ndarray
+        Dimension r of the random subspace.
     """
-    if dof <= n_targets:
-        return 1.0  # a random direction explains everything there is
-    return float(betaincc(n_targets / 2, (dof - n_targets) / 2, np.clip(cos2, 0.0, 1.0)))
+    m, r = float(n_targets), np.asarray(n_columns, dtype=float)
+    denominator = m**2 + r**2 - 5
+    t = np.sqrt(np.divide(m**2 * r**2 - 4, denominator, out=np.ones_like(r), where=denominator > 0))
+    t = np.where(np.minimum(m, r) <= 1, 1.0, t)
+    rest = t * (dof - (m + r + 1) / 2) - m * r / 2 + 1
+    share = -np.expm1(np.log1p(-np.clip(cos2, 0.0, 1.0 - 2.0**-53)) / t)
+    share = np.where(np.asarray(cos2) >= 1.0, 1.0, np.where(t == 1.0, np.clip(cos2, 0.0, 1.0), share))
+    is_free = (rest > 0) & (r > 0)
+    survival = np.where(is_free, betaincc(np.maximum(m * r / 2, 0.5), np.where(is_free, rest, 1.0) / 2, share), 1.0)
+    return float(survival) if survival.ndim == 0 else survival
 
 
 def best_of(survival: float, n_candidates: int) -> float:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Candidates, Ranker, Ranking
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import rounding_of
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
 from tamis.rank.relief._relief_weights import Rows, compare_classes, compare_targets, scale_to_unit_range
@@ -53,6 +53,9 @@ class ReliefF(Ranker):
         if None, or if there are fewer.
     random_state : int, RandomState or None, default=None
         Draws these samples.
+    groups : array-like of shape (n_features,) or mapping, default=None
+        A label per column, or label -> columns (names or places): columns of a group stay or go together, by the
+        sum of their weights: their difference is the sum of the columns'.
 
     Attributes
     ----------
@@ -89,6 +92,8 @@ class ReliefF(Ranker):
     array(['x1', 'x3'], dtype=object)
     """
 
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups"}
+
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -98,6 +103,7 @@ class ReliefF(Ranker):
         "sigma": [Interval(Real, 0, None, closed="neither"), None],
         "n_samples": [Interval(Integral, 1, None, closed="left"), None],
         "random_state": ["random_state"],
+        "groups": GROUPS_CONSTRAINT,
     }
 
     def __init__(
@@ -111,6 +117,7 @@ class ReliefF(Ranker):
         sigma: float | None = 20.0,
         n_samples: int | None = None,
         random_state: Any = None,
+        groups: Any = None,
     ) -> None:
         self.stop = stop
         self.n_neighbors = n_neighbors
@@ -120,6 +127,7 @@ class ReliefF(Ranker):
         self.sigma = sigma
         self.n_samples = n_samples
         self.random_state = random_state
+        self.groups = groups
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X = candidates.table
@@ -133,7 +141,9 @@ class ReliefF(Ranker):
             scores = compare_classes(rows, target, references, self.n_neighbors, power)
         else:
             scores = compare_targets(rows, target, references, self.n_neighbors, self.sigma, power)
-        scores[constant] = _WORST
+        scores[constant] = 0.0
+        scores = candidates.sum_members(scores)
+        scores[candidates.sum_members(np.asarray(~constant, dtype=float)) == 0] = _WORST
         return Ranking.from_scores(scores, rounding=rounding_of(X))
 
     def _draw_references(self, n_rows: int, rng: np.random.RandomState) -> np.ndarray:

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import StrOptions, fit_context
-from tamis.base import Candidates, Ranker, Ranking
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import rounding_of
 from tamis.kernels.arrays.targets import encode_target
+from tamis.kernels.solvers.group_search import GroupSearch
 from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 from tamis.rank._subproblems import SubproblemMixin
 
@@ -31,6 +32,10 @@ class CorrelationScore(SubproblemMixin, Ranker):
     multiclass : {"joint", "ovr", "ovo"}, default="joint"
     center : bool, default=True
         False gives the cosine of the vectors as they are.
+    groups : array-like of shape (n_features,) or mapping, default=None
+        A label per column, or label -> columns (names or places): columns of a group stay or go together, by
+        their squared multiple correlation with the target (one minus Wilks' lambda with more than two classes), which
+        grows with the number of columns.
 
     Attributes
     ----------
@@ -54,22 +59,30 @@ class CorrelationScore(SubproblemMixin, Ranker):
     array([ True, False])
     """
 
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "sample_weight", "sparse"}
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "groups", "sample_weight", "sparse"}
 
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
         "task": [StrOptions({"auto", "regression", "classification"})],
         "multiclass": [StrOptions({"joint", "ovr", "ovo"})],
         "center": ["boolean"],
+        "groups": GROUPS_CONSTRAINT,
     }
 
     def __init__(
-        self, *, stop: Any = "auto", task: str = "auto", multiclass: str = "joint", center: bool = True
+        self,
+        *,
+        stop: Any = "auto",
+        task: str = "auto",
+        multiclass: str = "joint",
+        center: bool = True,
+        groups: Any = None,
     ) -> None:
         self.stop = stop
         self.task = task
         self.multiclass = multiclass
         self.center = center
+        self.groups = groups
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CorrelationScore:
@@ -91,5 +104,8 @@ class CorrelationScore(SubproblemMixin, Ranker):
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         target = encode_target(np.asarray(y), self.task)
         columns = candidates.as_columns(fit_intercept=self.center)
-        cos2 = OrthogonalSearch(columns, target.values).cos2()
+        if candidates.members is None:
+            cos2 = OrthogonalSearch(columns, target.values).cos2()
+        else:
+            cos2, _ = GroupSearch(columns, candidates.members, target.values).judge()
         return Ranking.from_scores(cos2, rounding=rounding_of(candidates.table))

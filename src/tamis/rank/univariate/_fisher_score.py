@@ -9,9 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from tamis._sklearn import Interval, StrOptions, get_namespace_and_device, max_precision_float_dtype, move_to
-from tamis.base import Candidates, Ranker, Ranking
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import rounding_of, tiles
 from tamis.kernels.arrays.targets import encode_classes
+from tamis.kernels.solvers.group_search import GroupSearch
 
 
 class FisherScore(Ranker):
@@ -32,6 +33,10 @@ class FisherScore(Ranker):
     form : {"scatter", "unbiased"}, default="scatter"
     threshold : float, default=None
         Features at or below it are not ranked (Gadat and Younes preselect above 0.01 with ``form="unbiased"``).
+    groups : array-like of shape (n_features,) or mapping, default=None
+        A label per column, or label -> columns (names or places): columns of a group stay or go together. Their
+        score is :math:`1 / \Lambda - 1` with Wilks' lambda :math:`\Lambda = \det W / \det T`, the scatter matrices
+        within classes and in total: the Fisher score for one column, and growing with their number.
 
     Attributes
     ----------
@@ -57,24 +62,37 @@ class FisherScore(Ranker):
     array(['x0'], dtype=object)
     """
 
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "sparse"}
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "groups", "sparse"}
 
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
         "form": [StrOptions({"scatter", "unbiased"})],
         "threshold": [Interval(Real, 0, None, closed="left"), None],
+        "groups": GROUPS_CONSTRAINT,
     }
 
-    def __init__(self, *, stop: Any = "auto", form: str = "scatter", threshold: float | None = None) -> None:
+    def __init__(
+        self, *, stop: Any = "auto", form: str = "scatter", threshold: float | None = None, groups: Any = None
+    ) -> None:
         self.stop = stop
         self.form = form
         self.threshold = threshold
+        self.groups = groups
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
         classes, codes = encode_classes(np.asarray(y))
         if self.form == "unbiased" and classes.size != 2:
             raise ValueError(f"form='unbiased' is for two classes and y holds {classes.size}; use form='scatter'")
+        if candidates.members is None:
+            scores = self._score_columns(candidates.table, codes)
+        else:
+            scores = self._score_groups(candidates, codes)
+        ranking = Ranking.from_scores(scores, rounding=rounding_of(candidates.table))
+        if self.threshold is None:
+            return ranking
+        return Ranking(ranking.order[ranking.scores[ranking.order] > self.threshold], ranking.scores)
+
+    def _score_columns(self, X: Any, codes: np.ndarray) -> np.ndarray:
         counts = np.bincount(codes).astype(float)
         means, within = class_moments(X, codes, counts)
         overall = counts @ means / counts.sum()
@@ -83,11 +101,17 @@ class FisherScore(Ranker):
         else:
             between = ((means - overall) ** 2).sum(axis=0)
             spread = (within / np.maximum(counts - 1, 1)[:, None]).sum(axis=0)
-        scores = _ratio(between, spread, scale=np.abs(means).max(axis=0) ** 2)
-        ranking = Ranking.from_scores(scores, rounding=rounding_of(X))
-        if self.threshold is None:
-            return ranking
-        return Ranking(ranking.order[ranking.scores[ranking.order] > self.threshold], ranking.scores)
+        return _ratio(between, spread, scale=np.abs(means).max(axis=0) ** 2)
+
+    def _score_groups(self, candidates: Candidates, codes: np.ndarray) -> np.ndarray:
+        if self.form == "unbiased":
+            raise ValueError("form='unbiased' is for single columns; use form='scatter' with groups")
+        indicators = (codes[:, None] == np.arange(codes.max() + 1)).astype(float)
+        assert candidates.members is not None
+        search = GroupSearch(candidates.as_columns(fit_intercept=True), candidates.members, indicators)
+        explained, _ = search.judge()  # 1 - Lambda
+        with np.errstate(divide="ignore"):
+            return explained / (1.0 - explained)
 
 
 def class_moments(X: Any, codes: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

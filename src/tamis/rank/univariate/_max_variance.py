@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import move_to
-from tamis.base import Candidates, Ranker, Ranking
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import as_columns, rounding_of
 
 
@@ -23,6 +23,9 @@ class MaxVariance(Ranker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
+    groups : array-like of shape (n_features,) or mapping, default=None
+        A label per column, or label -> columns (names or places): columns of a group stay or go together, by the
+        sum of their variances.
 
     Attributes
     ----------
@@ -47,12 +50,16 @@ class MaxVariance(Ranker):
     """
 
     supervised: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "sparse"}
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "groups", "sparse"}
 
-    def __init__(self, *, stop: Any = "auto") -> None:
+    _parameter_constraints: ClassVar[dict] = {**Ranker._parameter_constraints, "groups": GROUPS_CONSTRAINT}
+
+    def __init__(self, *, stop: Any = "auto", groups: Any = None) -> None:
         self.stop = stop
+        self.groups = groups
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X = candidates.table
         norm2 = move_to(as_columns(X).norm2, xp=np, device="cpu")
-        return Ranking.from_scores(np.clip(norm2, 0, None) / X.shape[0], rounding=rounding_of(X))
+        variances = np.clip(norm2, 0, None) / X.shape[0]
+        return Ranking.from_scores(candidates.sum_members(variances), rounding=rounding_of(X))

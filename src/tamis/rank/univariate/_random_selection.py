@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.base import Candidates, Ranker, Ranking
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
 
 
 class RandomSelection(Ranker):
@@ -21,6 +21,8 @@ class RandomSelection(Ranker):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
     random_state : int, RandomState or None, default=None
+    groups : array-like of shape (n_features,) or mapping, default=None
+        A label per column, or label -> columns (names or places): columns of a group stay or go together.
 
     Attributes
     ----------
@@ -46,17 +48,18 @@ class RandomSelection(Ranker):
     """
 
     supervised: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "sparse"}
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "groups", "sparse"}
 
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
         "random_state": ["random_state"],
+        "groups": GROUPS_CONSTRAINT,
     }
 
-    def __init__(self, *, stop: Any = "auto", random_state: Any = None) -> None:
+    def __init__(self, *, stop: Any = "auto", random_state: Any = None, groups: Any = None) -> None:
         self.stop = stop
         self.random_state = random_state
+        self.groups = groups
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
-        return Ranking.from_scores(rng.uniform(size=X.shape[1]))
+        return Ranking.from_scores(rng.uniform(size=candidates.n_candidates))

@@ -1,0 +1,262 @@
+"""Orthogonal least squares by forward search over groups of columns, all of which enter together.
+
+Criterion. ``Z_g`` holds the centered columns of group g, ``Y`` the centered targets, ``P`` the projector onto the
+orthogonal complement of the groups selected so far and ``U`` an orthonormal basis of the columns of ``P Y``. What group
+g explains beyond them is
+
+    1 - Lambda_g,    Lambda_g = det(I - U' H_g U),    H_g the projector onto the columns of P Z_g,
+
+Wilks' lambda; for one target the squared multiple correlation of ``P y`` with ``P Z_g``, and for groups of one column
+the criterion of :mod:`tamis.kernels.solvers.orthogonal_search`. Groups of more columns explain more by chance. A step
+therefore selects the group that a random group of as many columns would least likely beat: the smallest tail of the law
+of ``1 - Lambda`` (:func:`tamis.kernels.probe.law.probe_survival`); of tails too small to be told apart, the largest
+``1 - Lambda``. With groups of one size both orders are the same.
+
+Recurrences. With ``Q`` orthonormal directions of the selected group and ``T = Z' Q``, one pass over the table,
+
+    N_g = Z_g' P Y      N_g <- N_g - T_g (Q' Y)
+    A_g = Z_g' P Z_g    A_g <- A_g - T_g T_g'
+
+and ``U' H_g U = M_g' M_g`` with ``M_g = A_g^(-1/2) N_g W``, ``W`` such that ``U = P Y W``. Groups of one size are
+stacked, so that a step is a few batched products. Cost of a step: one product of the table with the directions, and
+O(sum of m_g^3) for groups of m_g columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tamis.kernels.arrays.columns import Columns, to_numpy
+from tamis.kernels.probe.law import probe_survival
+
+_EXPLAINED = 1e-20  # ||P Y||^2 / ||Y||^2 below which P Y is rounding error
+_DEPENDENT = 1e-24  # the same for one target against the others: class indicators sum to a constant
+_TIE = 1e-10  # criteria closer than this, relatively, are tied
+_REDUNDANT = 1e-10  # share of a column's squared norm below which it lies in the span of others
+
+
+@dataclass(frozen=True)
+class ColumnDirection:
+    """One column of a selected group and the direction that it adds."""
+
+    column: int
+    q: np.ndarray  # unit vector of shape (n_samples,)
+    loading: np.ndarray  # z = sum_i loading_i q_i, this direction last
+    projection: np.ndarray  # q' Y, one entry per target
+
+
+@dataclass(frozen=True)
+class GroupDirection:
+    """One step: the group, the directions that its columns add, and what they explain."""
+
+    group: int
+    explained: float  # 1 - Lambda
+    n_candidates: int  # groups that remained before this step, the selected one included
+    n_targets: int  # rank of P Y before this step
+    dof: float  # dimension of the space in which the step was judged
+    directions: tuple[ColumnDirection, ...]  # as many as the rank of P Z_g
+    redundant: np.ndarray  # groups that lie in the span of the selected ones since this step
+
+
+@dataclass
+class _SameSize:
+    """The recurrences of all groups of one size, stacked."""
+
+    groups: np.ndarray  # of shape (G,)
+    columns: np.ndarray  # of shape (G, m)
+    num: np.ndarray  # N_g, of shape (G, m, n_targets), for columns of unit norm
+    gram: np.ndarray  # A_g, of shape (G, m, m)
+
+    def project_out(self, T: np.ndarray, projection: np.ndarray) -> None:
+        """Both recurrences for the directions Q of a step, given T = Z' Q and Q' Y."""
+        t = T[self.columns]
+        self.num -= t @ projection
+        self.gram -= t @ np.swapaxes(t, 1, 2)
+
+
+class GroupSearch:
+    """Iterate over the groups of columns that best explain ``Y``, one at a time.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of all groups.
+    members : sequence of ndarray
+        Columns of every group.
+    Y : ndarray of shape (n_samples, n_targets)
+        Targets; centered and weighted here.
+    project_candidates : bool
+        True: Gram-Schmidt. False: groups are judged by their columns as they came (orthogonal matching pursuit).
+    tol : float or None
+        A column is redundant once its squared norm falls below this share of the original.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (n_samples, n_targets)
+        ``P Y``, the residual of the targets.
+    basis : list of ndarray
+        Directions of the selected groups, after that of the intercept.
+    remaining : ndarray of bool
+        Groups that are neither selected nor redundant.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        members: Sequence[np.ndarray],
+        Y: np.ndarray,
+        *,
+        project_candidates: bool = True,
+        tol: float | None = None,
+    ) -> None:
+        self.columns = columns
+        self.members = members
+        self.project_candidates = project_candidates
+        self.tol = _REDUNDANT if tol is None else tol
+        self.Y = to_numpy(columns.center_rows(columns.as_array(Y)))
+        self._explained = _EXPLAINED * max(float(np.sum(self.Y**2)), np.finfo(float).tiny)
+        self.basis: list[np.ndarray] = []
+        if columns.fit_intercept:
+            self.basis.append(to_numpy(columns.sqrt_weight) / columns.total**0.5)
+        self._n_fixed = len(self.basis)
+        norm2 = to_numpy(columns.norm2)
+        self._scale = np.where(norm2 > 0, 1.0 / np.sqrt(np.where(norm2 > 0, norm2, 1.0)), 0.0)
+        self.remaining = np.array([bool((norm2[group] > 0).any()) for group in members])
+        num = to_numpy(columns.dot(columns.as_array(self.Y))) * self._scale[:, None]
+        self._stacks = [self._stack(size, num) for size in sorted({group.size for group in members})]
+        self._initial = [stack.gram.copy() for stack in self._stacks]
+
+    def _stack(self, size: int, num: np.ndarray) -> _SameSize:
+        """The groups of one size at the start; columns are scaled to unit norm, constant ones stay zero."""
+        groups = np.array([g for g, group in enumerate(self.members) if group.size == size])
+        columns = np.array([self.members[g] for g in groups])
+        gram = np.empty((groups.size, size, size))
+        for place, group in enumerate(columns):
+            Z = to_numpy(self.columns.columns(group)) * self._scale[group]
+            gram[place] = Z.T @ Z
+        return _SameSize(groups, columns, num[columns], gram)
+
+    @property
+    def dof(self) -> float:
+        """Dimension of the orthogonal complement of what was selected."""
+        return self.columns.total - len(self.basis)
+
+    def __iter__(self) -> Iterator[GroupDirection]:
+        while (whitener := self._whitener()) is not None and self.remaining.any():
+            explained, survival = self._judge(whitener)
+            group = _first_best(np.where(self.remaining, survival, np.inf), explained)
+            if (step := self._accept(group, whitener)) is not None:
+                yield step
+
+    def follow(self, order: Iterable[int]) -> Iterator[GroupDirection]:
+        """Take the steps of a given order; ends early where a group adds nothing or Y is explained."""
+        for group in order:
+            whitener = self._whitener()
+            if whitener is None or not self.remaining[group]:
+                return
+            if (step := self._accept(int(group), whitener)) is None:
+                return
+            yield step
+
+    def judge(self) -> tuple[np.ndarray, np.ndarray]:
+        """``1 - Lambda`` of every group now, and the chance that a random group of as many columns explains more."""
+        whitener = self._whitener()
+        if whitener is None:
+            return np.zeros(len(self.members)), np.ones(len(self.members))
+        return self._judge(whitener)
+
+    def survivals_against(self, U: np.ndarray) -> np.ndarray:
+        """That chance of every remaining group, for other orthonormal targets in the same space; 1 for the others."""
+        product = to_numpy(self.columns.dot(self.columns.as_array(U))) * self._scale[:, None]
+        nums = [product[stack.columns] for stack in self._stacks]
+        return self._survival(nums, U.shape[1])[1]
+
+    def _judge(self, whitener: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._survival([stack.num @ whitener for stack in self._stacks], whitener.shape[1])
+
+    def _survival(self, nums: Sequence[np.ndarray], n_targets: int) -> tuple[np.ndarray, np.ndarray]:
+        explained, survival = np.zeros(len(self.members)), np.ones(len(self.members))
+        for stack, num, initial in zip(self._stacks, nums, self._initial, strict=True):
+            gram = stack.gram if self.project_candidates else initial
+            wilks, rank = _wilks(gram, num, self.tol)
+            explained[stack.groups] = 1.0 - wilks
+            survival[stack.groups] = probe_survival(1.0 - wilks, self.dof, n_targets, rank)
+        explained[~self.remaining], survival[~self.remaining] = 0.0, 1.0
+        return explained, survival
+
+    def _whitener(self) -> np.ndarray | None:
+        """``(P Y) whitener`` is an orthonormal basis of the columns of P Y; None if Y is explained."""
+        _, values, vectors = np.linalg.svd(np.linalg.qr(self.Y, mode="r"))
+        unexplained = values**2 > max(self._explained, _DEPENDENT * values[0] ** 2)
+        return vectors.T[:, unexplained] / values[unexplained] if unexplained.any() else None
+
+    def _accept(self, group: int, whitener: np.ndarray) -> GroupDirection | None:
+        """Project the columns of a group out of everything; None if they add no direction."""
+        n_candidates, dof, start = int(self.remaining.sum()), self.dof, len(self.basis)
+        U = self.Y @ whitener
+        self.remaining[group] = False
+        directions = tuple(self._add_columns(self.members[group]))
+        if not directions:
+            return None
+        Q = np.stack(self.basis[start:], axis=1)
+        T = to_numpy(self.columns.dot(self.columns.as_array(Q))) * self._scale[:, None]
+        projection = np.array([direction.projection for direction in directions])
+        for stack in self._stacks:
+            stack.project_out(T, projection)
+        redundant = self._find_redundant()
+        shared = Q.T @ U
+        wilks = np.linalg.det(np.eye(U.shape[1]) - shared.T @ shared)
+        explained = float(np.clip(1.0 - wilks, 0.0, 1.0))
+        return GroupDirection(group, explained, n_candidates, U.shape[1], dof, directions, redundant)
+
+    def _add_columns(self, group: np.ndarray) -> Iterator[ColumnDirection]:
+        """Directions of the columns that the basis and those before them do not span."""
+        Z = to_numpy(self.columns.columns(group))
+        for column, z in zip(group.tolist(), Z.T, strict=True):
+            Q = np.array(self.basis).reshape(len(self.basis), z.size)
+            loading, residual = np.zeros(len(Q)), z
+            for _ in range(2):  # the second time takes out what rounding left
+                coordinates = Q @ residual
+                residual, loading = residual - coordinates @ Q, loading + coordinates
+            norm2 = float(residual @ residual)
+            if norm2 <= self.tol * float(z @ z):
+                continue
+            q = residual / norm2**0.5
+            projection = q @ self.Y
+            self.basis.append(q)
+            self.Y = self.Y - np.outer(q, projection)
+            yield ColumnDirection(column, q, np.append(loading[self._n_fixed :], norm2**0.5), projection)
+
+    def _find_redundant(self) -> np.ndarray:
+        """Groups of which nothing remains; they leave the search."""
+        gone = []
+        for stack, initial in zip(self._stacks, self._initial, strict=True):
+            share = np.diagonal(stack.gram, axis1=1, axis2=2)
+            spent = (share <= self.tol * np.diagonal(initial, axis1=1, axis2=2)).all(axis=1)
+            gone.extend(stack.groups[spent].tolist())
+        redundant = np.array(sorted(g for g in gone if self.remaining[g]), dtype=np.int64)
+        self.remaining[redundant] = False
+        return redundant
+
+
+def _wilks(gram: np.ndarray, num: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
+    """Wilks' lambda of stacked groups, ``det(I - N' A^- N)``, and the rank of each."""
+    values, vectors = np.linalg.eigh(gram)
+    spans = values > tol
+    inverse_root = np.where(spans, 1.0 / np.sqrt(np.where(spans, values, 1.0)), 0.0)
+    M = inverse_root[:, :, None] * (np.swapaxes(vectors, 1, 2) @ num)
+    n_targets = num.shape[2]
+    if n_targets == 1:
+        wilks = 1.0 - np.sum(M[:, :, 0] ** 2, axis=1)
+    else:
+        wilks = np.linalg.det(np.eye(n_targets) - np.swapaxes(M, 1, 2) @ M)
+    return np.clip(wilks, 0.0, 1.0), spans.sum(axis=1)
+
+
+def _first_best(survival: np.ndarray, explained: np.ndarray) -> int:
+    """The smallest survival; of equal ones, up to rounding, the most explained, and of those the first."""
+    near = np.flatnonzero(survival <= survival.min() * (1 + _TIE))
+    return int(near[np.flatnonzero(explained[near] >= explained[near].max() * (1 - _TIE))[0]])
