@@ -130,8 +130,9 @@ def ascending(values: np.ndarray, candidates: np.ndarray, noise: float = 0.0) ->
     """Places by ascending criterion, of equals the last candidate first; differences up to ``noise`` are rounding."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
+    size = np.where(np.isfinite(ordered), np.abs(ordered), 0.0)
+    close = _TIE * size[1:] + max(_NEGLIGIBLE * size.max(), noise)
     with np.errstate(invalid="ignore"):  # two infinite criteria are equal
-        close = _TIE * np.abs(ordered[1:]) + max(_NEGLIGIBLE * abs(ordered[-1]), noise)
         run = np.concatenate([[0], np.cumsum(np.diff(ordered) > close)])
     return order[np.lexsort((-candidates[order], run))]
 

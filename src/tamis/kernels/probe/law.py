@@ -30,9 +30,8 @@ def probe_survival(cos2: Any, dof: float, n_targets: int = 1, n_columns: Any = 1
         Dimension r of the random subspace.
     """
     m, r = float(n_targets), np.asarray(n_columns, dtype=float)
-    denominator = m**2 + r**2 - 5
-    t = np.sqrt(np.divide(m**2 * r**2 - 4, denominator, out=np.ones_like(r), where=denominator > 0))
-    t = np.where(np.minimum(m, r) <= 1, 1.0, t)
+    has_root = (np.minimum(m, r) > 1) & (m**2 + r**2 > 5)  # otherwise the law of one direction, t = 1
+    t = np.sqrt(np.divide(m**2 * r**2 - 4, m**2 + r**2 - 5, out=np.ones_like(r), where=has_root))
     rest = t * (dof - (m + r + 1) / 2) - m * r / 2 + 1
     share = -np.expm1(np.log1p(-np.clip(cos2, 0.0, 1.0 - 2.0**-53)) / t)
     share = np.where(np.asarray(cos2) >= 1.0, 1.0, np.where(t == 1.0, np.clip(cos2, 0.0, 1.0), share))
