@@ -175,7 +175,7 @@ class PolynomialSelection(Ranker):
             "n_complete": n_complete,
             "n_kept": model.left.size,
             "chance_beyond": float(chances[n_complete]) if n_complete < chances.size else None,
-            "orthogonality": max((direction.drift for direction in ranked), default=0.0),
+            "orthogonality": max((direction.orthogonality_loss for direction in ranked), default=0.0),
             "drift": abs(model.squared_error() - settled.squared_error()) / float(np.square(model.Y).sum()),
         }
         n_chosen = sum(step.info["n_monomials"] > 0 for step in ranking.path)
