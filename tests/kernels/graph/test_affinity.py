@@ -12,10 +12,10 @@ from tamis.kernels.graph.affinity import (
     ClassGraph,
     KernelGraph,
     SparseGraph,
+    dirichlet_energy,
     informative_eigenvectors,
     laplacian_dot,
     neighbor_graph,
-    roughness,
     smoothest_eigenvectors,
 )
 from tests.oracles.graph import heat_matrix
@@ -87,9 +87,9 @@ def test_roughness_is_the_quadratic_form_of_the_laplacian(kind, monkeypatch):
     np.testing.assert_allclose(np.diag(X.T @ laplacian_dot(graph, X)), expected)
     if kind == "device":
         with config_context(array_api_dispatch=True):
-            found = roughness(graph, array_api_strict.asarray(X))
+            found = dirichlet_energy(graph, array_api_strict.asarray(X))
     else:
-        found = roughness(graph, sparse.csr_array(X) if kind == "sparse" else X)
+        found = dirichlet_energy(graph, sparse.csr_array(X) if kind == "sparse" else X)
     np.testing.assert_allclose(found, expected)
 
 
@@ -100,7 +100,7 @@ def test_roughness_keeps_its_digits_where_weights_are_tiny():
     pairs = [(i, k) for i in range(10) for k in range(i)]
     weight = [np.exp(-((X[i] - X[k]) ** 2).sum() / 0.08) for i, k in pairs]
     expected = [sum(w * (X[i, j] - X[k, j]) ** 2 for w, (i, k) in zip(weight, pairs, strict=True)) for j in range(2)]
-    np.testing.assert_allclose(roughness(graph, X), expected, rtol=1e-6)
+    np.testing.assert_allclose(dirichlet_energy(graph, X), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dense", [True, False])

@@ -23,7 +23,7 @@ from tamis.kernels.graph.cluster_indicator import (
     orthogonality_gap,
     orthogonality_penalty,
 )
-from tamis.kernels.graph.row_sparse import RowRidge, row_sparse_norm, tangent_slopes
+from tamis.kernels.graph.row_sparse import RowRidge, irls_weights, row_sparse_norm
 from tamis.rank.spectral._base import GraphRanker, regressors
 
 _OFFSET = 0.02  # what Li et al. add to the memberships at the start, so that none is zero
@@ -164,13 +164,13 @@ class ClusterModel:
         self.Z, self.graph, self.F = Z, graph, F
         self.alpha, self.beta, self.gamma = weights
         self._gram = Z.T @ Z if Z.shape[1] <= Z.shape[0] else None
-        self._stride = 1.0
+        self._relaxation = 1.0
         self.A = RowRidge(Z, np.full(Z.shape[1], self.beta), gram=self._gram).coefficients(F)
 
     def sweep(self) -> float:
         """Update everything once; the objective that is then reached."""
         problem = self._problem()
-        self.F, self._stride = descend(problem, self.F, _STEPS, self._stride)
+        self.F, self._relaxation = descend(problem, self.F, _STEPS, self._relaxation)
         self.A = problem.regression.coefficients(self.F if problem.noise is None else self.F - problem.noise)
         self._update_rest()
         return self.objective()
@@ -180,7 +180,7 @@ class ClusterModel:
         return IndicatorProblem(self.graph, self._regression(), self.alpha, self.gamma)
 
     def _regression(self) -> RowRidge:
-        return RowRidge(self.Z, self.beta * tangent_slopes(self.A), gram=self._gram)
+        return RowRidge(self.Z, self.beta * irls_weights(self.A), gram=self._gram)
 
     def _update_rest(self) -> None:
         """Update what else a method learns."""

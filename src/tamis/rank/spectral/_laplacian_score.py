@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.base import Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import as_columns, rounding_of, to_numpy
-from tamis.kernels.graph.affinity import roughness
+from tamis.kernels.graph.affinity import dirichlet_energy
 from tamis.rank.spectral._base import GraphRanker
 
 
@@ -99,7 +99,7 @@ class LaplacianScore(GraphRanker):
         X = self._in_sane_units(X)
         graph = self._graph(X, y)
         spread = to_numpy(as_columns(X, graph.degree).norm2).astype(float)
-        return Ranking.from_scores(-divide_where_varying(roughness(graph, X), spread), rounding=rounding_of(X))
+        return Ranking.from_scores(-divide_where_varying(dirichlet_energy(graph, X), spread), rounding=rounding_of(X))
 
 
 def divide_where_varying(values: np.ndarray, spread: np.ndarray) -> np.ndarray:

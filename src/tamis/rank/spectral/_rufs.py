@@ -11,7 +11,7 @@ import numpy as np
 from tamis._sklearn import Interval
 from tamis.kernels.graph.affinity import Graph
 from tamis.kernels.graph.cluster_indicator import IndicatorProblem, Reconstruction
-from tamis.kernels.graph.row_sparse import RowRidge, row_sparse_norm, tangent_slopes
+from tamis.kernels.graph.row_sparse import RowRidge, irls_weights, row_sparse_norm
 from tamis.rank.spectral._clusters import ClusterModel, ClusterRanker, Weights, isometric_rows
 
 _SMOOTHING = 1e-2  # length of a row, in units of a typical one, below which its norm turns into a square
@@ -157,15 +157,15 @@ class RobustModel(ClusterModel):
         return np.linalg.lstsq(root * self.F, root * points, rcond=None)[0]
 
     def _update_rest(self) -> None:
-        self._center_weight = tangent_slopes(self._lost(), self._smoothing)
+        self._center_weight = irls_weights(self._lost(), self._smoothing)
         self.C = self.centers_of(self.T)
 
     def _regression(self) -> RowRidge:
-        penalty = self.beta / self.alpha * tangent_slopes(self.A)
-        return RowRidge(self.Z, penalty, row_weight=tangent_slopes(self._misfit(), self._smoothing))
+        penalty = self.beta / self.alpha * irls_weights(self.A)
+        return RowRidge(self.Z, penalty, row_weight=irls_weights(self._misfit(), self._smoothing))
 
     def _problem(self) -> IndicatorProblem:
-        weight = self.reconstruction * tangent_slopes(self._lost(), self._smoothing)[:, None]
+        weight = self.reconstruction * irls_weights(self._lost(), self._smoothing)[:, None]
         centers = Reconstruction(weight, self.T @ self.C.T, self.C @ self.C.T)
         return replace(super()._problem(), smoothness=self.nu, reconstruction=centers)
 

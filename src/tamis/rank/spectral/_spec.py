@@ -11,7 +11,7 @@ from scipy import linalg
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import Columns, as_columns, rounding_of, to_numpy
-from tamis.kernels.graph.affinity import Graph, informative_eigenvectors, roughness
+from tamis.kernels.graph.affinity import Graph, dirichlet_energy, informative_eigenvectors
 from tamis.rank.spectral._base import GraphRanker
 
 
@@ -131,7 +131,7 @@ class SPEC(GraphRanker):
         if self.phi == 3:
             return alignment(graph, columns, self.n_clusters)
         if self.algorithm == "product":
-            return -roughness(graph, X)
+            return -dirichlet_energy(graph, X)
         return -roughness_by_spectrum(
             graph, to_numpy(columns.columns(np.arange(X.shape[1]))), without_first=self.phi == 2
         )
