@@ -150,7 +150,7 @@ class SensitivityRanking(NetworkRanker):
         task = self._task(X, y, rng)
         network = self._start(task)
         training = self._train(network, task)
-        found = sensitivity(torch, lambda Z: task.goal.center(network(Z)), task.Z, self.norm).cpu().numpy()
+        found = sensitivity(torch, lambda Z: task.target.center(network(Z)), task.Z, self.norm).cpu().numpy()
         ranking = Ranking.from_scores(task.inputs.share(found))
         return Ranking(ranking.order, ranking.scores, certificate=self._certify([training]))
 
