@@ -5,8 +5,8 @@ With S the normalized similarities of a graph, a cluster indicator F of shape (n
 .. math:: J(F) = \nu \, \mathrm{Tr}\, F'(I - S) F + \alpha \, \ell(F - N) + \sum_i v_i \|t_i - f_i C\|^2
           + \frac{\gamma}{2} \|F'F - I\|^2, \qquad F \ge 0,
 
-where :math:`\ell(Y) = \min_A \sum_i d_i \|y_i - z_i A\|^2 + \ldots` is what a ridge regression on the features leaves
-of Y. No method here asks for more.
+where :math:`\ell(Y) = \min_A \sum_i d_i \|y_i - z_i A\|^2 + \ldots` is the loss of a ridge regression of Y
+on the features. The methods here use some of these terms each.
 
 *The step.* At a positive :math:`\tilde F`, :math:`\ell` lies below its value with :math:`A` held at the best for
 :math:`\tilde F`, so that its gradient there needs no derivative of A. Collect the attraction

@@ -26,7 +26,7 @@ _TIE = 1e-10  # relative difference at which deletions cost the same
 
 @dataclass(frozen=True)
 class Removal:
-    """A column that left the model, or the one at which pruning ended.
+    """A column that was removed from the model, or the one at which pruning ended.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class DowndatedModel:
         return self.dual / np.linalg.norm(self.dual, axis=0)
 
     def growth_without(self) -> np.ndarray:
-        """By how much, relatively, the determinant of the residuals' scatter grows as each column leaves.
+        """By how much, relatively, the determinant of the residuals' scatter grows as each column is removed.
 
         For one target that is the sum of squared residuals.
         """
@@ -129,7 +129,7 @@ class DowndatedModel:
         return float(np.mean(np.square(self.residual).sum(axis=1) / one_minus_leverage**2))
 
     def press_without(self) -> np.ndarray:
-        """The same as each column leaves."""
+        """The same as each column is removed."""
         u = self._directions()
         projections = u.T @ self.Y
         residual2 = np.square(self.residual).sum(axis=1)[:, None] + 2.0 * u * (self.residual @ projections.T)
@@ -164,7 +164,7 @@ def wilks_survival(log_ratio: float, n_targets: int, n_removed: int, dof: float)
     n_targets, n_removed : int
         Dimension of the targets, number of columns in question.
     dof : float
-        Degrees of freedom that the complete model leaves; where there are too few, nothing can be shown and the chance
+        Residual degrees of freedom of the complete model; where there are too few, nothing can be shown and the chance
         is one.
 
     Notes

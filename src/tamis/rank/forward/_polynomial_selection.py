@@ -63,13 +63,13 @@ class PolynomialSelection(Ranker):
     ----------
     order_, ranking_, scores_, support_, path_, stop_, certificate_
         As for every ranker. ``scores_`` is the share of the target's variance that the polynomial no longer explains
-        once all monomials with that variable have gone. Variables of one and the same monomial are tied: the one that
+        once all monomials with that variable are removed. Variables of one and the same monomial are tied: the one that
         explains more alone comes first, then the lowest index. Behind these come, with a score of zero, the variables
         of other ranked monomials, in the order in which they first appear. The rest has no rank.
     monomials_ : ndarray of str
         Names of the monomials that were kept, in the order of their rank.
     pruning_ : tuple of (str, Removal)
-        The monomials that left, in this order, with the criterion then; last the one at which pruning ended.
+        The monomials that were removed, in this order, with the criterion then; last the one at which pruning ended.
     estimator_ : Polynomial
         The least-squares polynomial, which predicts from a table like ``X``.
     dictionary_ : Monomials

@@ -95,8 +95,7 @@ class LaplacianScore(GraphRanker):
         self.standardize = standardize
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
-        X = self._in_sane_units(X)
+        X = self._rescale(candidates.table)
         graph = self._graph(X, y)
         spread = to_numpy(as_columns(X, graph.degree).norm2).astype(float)
         return Ranking.from_scores(-divide_where_varying(dirichlet_energy(graph, X), spread), rounding=rounding_of(X))

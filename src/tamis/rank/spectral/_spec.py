@@ -114,8 +114,7 @@ class SPEC(GraphRanker):
         self.standardize = standardize
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
-        X = self._in_sane_units(X)
+        X = self._rescale(candidates.table)
         graph = self._graph(X, y)
         columns = as_columns(X, graph.degree)
         about_mean = to_numpy(columns.norm2).astype(float)  # ||Delta^1/2 f||^2 less its part along xi_0
