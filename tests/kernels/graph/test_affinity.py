@@ -78,7 +78,7 @@ def test_classes_are_tied_by_one_over_their_size():
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "device"])
-def test_roughness_is_the_quadratic_form_of_the_laplacian(kind, monkeypatch):
+def test_dirichlet_energy_is_the_quadratic_form_of_the_laplacian(kind, monkeypatch):
     monkeypatch.setattr(module, "_BLOCK", 100)
     monkeypatch.setattr(module, "_DEVICE_BLOCK", 100)
     X = table()
@@ -93,7 +93,7 @@ def test_roughness_is_the_quadratic_form_of_the_laplacian(kind, monkeypatch):
     np.testing.assert_allclose(found, expected)
 
 
-def test_roughness_keeps_its_digits_where_weights_are_tiny():
+def test_dirichlet_energy_keeps_its_digits_where_weights_are_tiny():
     X = table(10, 2) * 8
     graph = KernelGraph(X, 0.2, loop=1.0)
     assert graph.between.max() < 1e-20

@@ -7,7 +7,7 @@ from scipy import sparse
 from tamis import SPEC, LaplacianScore
 from tamis.kernels.arrays.columns import as_columns
 from tamis.kernels.graph.affinity import SparseGraph, dirichlet_energy
-from tamis.rank.spectral._spec import alignment, roughness_by_spectrum
+from tamis.rank.spectral._spec import alignment, energy_by_spectrum
 from tests.oracles.graph import heat_matrix, spec_scores
 
 
@@ -78,7 +78,7 @@ def test_the_whole_spectrum_gives_the_same_as_the_quadratic_form(phi):
 def test_the_spectrum_without_its_first_vector_drops_what_is_constant():
     graph = ring(10)
     F = np.column_stack([np.ones(10), np.arange(10.0)])
-    assert roughness_by_spectrum(graph, F, without_first=True)[0] == pytest.approx(0, abs=1e-12)
+    assert energy_by_spectrum(graph, F, without_first=True)[0] == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize("phi", [1, 2, 3])

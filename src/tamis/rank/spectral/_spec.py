@@ -131,9 +131,7 @@ class SPEC(GraphRanker):
             return alignment(graph, columns, self.n_clusters)
         if self.algorithm == "product":
             return -dirichlet_energy(graph, X)
-        return -roughness_by_spectrum(
-            graph, to_numpy(columns.columns(np.arange(X.shape[1]))), without_first=self.phi == 2
-        )
+        return -energy_by_spectrum(graph, to_numpy(columns.columns(np.arange(X.shape[1]))), without_first=self.phi == 2)
 
     def _squared_offset(self, X: Any, columns: Columns) -> np.ndarray:
         """``||Delta^1/2 1||^2 m^2`` with m the mean of f weighted by degree: its part along xi_0."""
@@ -150,7 +148,7 @@ def alignment(graph: Graph, columns: Columns, n_clusters: int) -> np.ndarray:
     return to_numpy(columns.dot(columns.as_array(vectors))).astype(float) ** 2 @ (2.0 - values)
 
 
-def roughness_by_spectrum(graph: Graph, F: np.ndarray, *, without_first: bool) -> np.ndarray:
+def energy_by_spectrum(graph: Graph, F: np.ndarray, *, without_first: bool) -> np.ndarray:
     r""":math:`\sum_k \lambda_k \langle f, \xi_k \rangle^2` of every column over the whole spectrum of the graph."""
     values, vectors = linalg.eigh(np.eye(graph.n_samples) - graph.normalized_dot(np.eye(graph.n_samples)))
     used = slice(1 if without_first else 0, None)
