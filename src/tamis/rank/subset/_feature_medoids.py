@@ -79,7 +79,8 @@ class FeatureMedoids(SequentialRanker):
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
     ) -> Iterator[Step]:
         coverage = 0.0
-        for feature, gain in FacilityLocationSearch(*center_columns(candidates.table, scale=self.standardize, share=True)):
+        Z, norm2 = center_columns(candidates.table, scale=self.standardize, share=True)
+        for feature, gain in FacilityLocationSearch(Z, norm2):
             coverage += gain
             yield Step(feature, gain, {"coverage": min(coverage, 1.0)})
 
