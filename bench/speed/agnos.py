@@ -87,18 +87,18 @@ def on_device(call: Any, n_times: int = 5) -> float:
 def large_table(targets: Targets) -> dict[str, float]:
     import torch
 
+    from tamis.rank.neural._batch_loader import BatchLoader
     from tamis.rank.neural._elimination import Plan, Trainer
-    from tamis.rank.neural._feed import Feed
-    from tamis.rank.neural._rows import open_rows
+    from tamis.rank.neural._standardized_rows import standardize_rows
 
     X = low_rank(*LARGE)
     n_samples = len(X)
     ranker = AgnosS(stop=K, device="cuda", random_state=0)
     total, _ = timed(lambda: ranker.fit(X))
     in_use = ranker.history_["n_features"]
-    feed = Feed(open_rows(X), torch.device("cuda"), None, 0)
+    loader = BatchLoader(standardize_rows(X), torch.device("cuda"), None, 0)
     plan = Plan("slack", ranker.n_components_, (), 0.02, 0.05, len(in_use))
-    trainer = Trainer(feed, plan, torch.Generator().manual_seed(0))
+    trainer = Trainer(loader, plan, torch.Generator().manual_seed(0))
     full = on_device(lambda: trainer.advance(0), n_times=20)
     start = time.perf_counter()
     for step in range(plan.n_steps):

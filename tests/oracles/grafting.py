@@ -11,7 +11,7 @@ def loss_value(name, f, y):
     return 0.5 * (f - y) ** 2 if name == "squared" else max(0.0, 1.0 - y * f) ** 2
 
 
-def loss_slope(name, f, y):
+def loss_derivative(name, f, y):
     """Derivative of it by the output."""
     if name == "logistic":
         return -y / (1.0 + np.exp(y * f))
@@ -26,8 +26,8 @@ def objective(X, y, w, b, loss, alpha=0.0, l2=0.0, l0=0.0):
 
 def gradient(X, y, w, b, loss):
     """Of the mean loss, by the weights, and by the intercept."""
-    slopes = np.array([loss_slope(loss, x @ w + b, target) for x, target in zip(X, y, strict=True)])
-    return np.array([np.mean(slopes * column) for column in X.T]), slopes.mean()
+    derivatives = np.array([loss_derivative(loss, x @ w + b, target) for x, target in zip(X, y, strict=True)])
+    return np.array([np.mean(derivatives * column) for column in X.T]), derivatives.mean()
 
 
 def violation(X, y, w, b, loss, alpha, l2=0.0):
@@ -77,3 +77,12 @@ def graft(X, y, loss, alpha, l2=0.0):
             return entered, sorted(inside)
         entered.append(int(excess.argmax()))
         inside.append(entered[-1])
+
+
+def problem(loss, seed=0, n=40, d=6, n_targets=1):
+    """Correlated columns with means, and a target that depends on three of them."""
+    rng = np.random.RandomState(seed)
+    X = rng.standard_normal((n, d)) @ (np.eye(d) + 0.4 * rng.standard_normal((d, d))) + rng.uniform(-2, 2, d)
+    Y = X[:, :3] @ rng.standard_normal((3, n_targets)) + rng.standard_normal((n, n_targets))
+    Y -= np.median(Y, axis=0)
+    return X, Y if loss == "squared" else np.where(Y > 0, 1.0, -1.0)

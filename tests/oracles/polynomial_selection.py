@@ -23,35 +23,35 @@ def scatter(M, Y):
     return np.linalg.det(residual.T @ residual)
 
 
-def fisher_p_value(small, complete, n_targets, n_gone, dof):
+def fisher_p_value(small, complete, n_targets, n_removed, dof):
     """Exact test of one target (Fisher), or of two (Wilks), from the two determinants."""
     root = (small / complete) ** (1 / n_targets)
     if n_targets == 1:
-        return stats.f.sf((root - 1) * dof / n_gone, n_gone, dof)
+        return stats.f.sf((root - 1) * dof / n_removed, n_removed, dof)
     assert n_targets == 2
-    return stats.f.sf((root - 1) * (dof - 1) / n_gone, 2 * n_gone, 2 * (dof - 1))
+    return stats.f.sf((root - 1) * (dof - 1) / n_removed, 2 * n_removed, 2 * (dof - 1))
 
 
 def prune_by_fisher(M, Y, risk):
     """Columns in the order in which they leave."""
-    left, gone = list(range(M.shape[1])), []
+    remaining, removed = list(range(M.shape[1])), []
     complete, dof, n_targets = scatter(M, Y), len(M) - 1 - M.shape[1], max(1, Y.shape[1] - 1)
-    while left:
-        costs = [scatter(M[:, [k for k in left if k != j]], Y) for j in left]
+    while remaining:
+        costs = [scatter(M[:, [k for k in remaining if k != j]], Y) for j in remaining]
         worst = int(np.argmin(costs))
-        if fisher_p_value(costs[worst], complete, n_targets, len(gone) + 1, dof) <= risk:
+        if fisher_p_value(costs[worst], complete, n_targets, len(removed) + 1, dof) <= risk:
             break
-        gone.append(left.pop(worst))
-    return gone
+        removed.append(remaining.pop(worst))
+    return removed
 
 
 def prune_by_leave_one_out(M, Y):
     """Columns in the order in which they leave."""
-    left, gone = list(range(M.shape[1])), []
-    while left:
-        costs = [least_squares.leave_one_out(M[:, [k for k in left if k != j]], Y) for j in left]
+    remaining, removed = list(range(M.shape[1])), []
+    while remaining:
+        costs = [least_squares.leave_one_out(M[:, [k for k in remaining if k != j]], Y) for j in remaining]
         worst = int(np.argmin(costs))
-        if costs[worst] > least_squares.leave_one_out(M[:, left], Y):
+        if costs[worst] > least_squares.leave_one_out(M[:, remaining], Y):
             break
-        gone.append(left.pop(worst))
-    return gone
+        removed.append(remaining.pop(worst))
+    return removed

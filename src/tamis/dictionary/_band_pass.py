@@ -168,7 +168,7 @@ class BandPass(Bands):
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_bins,)
-        Bins of the spectrum that some band hears, in Hz.
+        Bins of the spectrum that some band passes, in Hz.
     n_columns : int
         Number of channels.
 
@@ -267,6 +267,6 @@ def _as_trials(signals: Array) -> Array:
         return xp.astype(signals, xp.float64)
     finite = xp.all(xp.isfinite(signals), axis=(1, 2))
     if not bool(xp.all(finite)):
-        guilty = int(xp.argmax(xp.astype(~finite, xp.int8)))
-        raise ValueError(f"signal {guilty} holds NaN or infinity; fill or drop it first")
+        invalid = int(xp.argmax(xp.astype(~finite, xp.int8)))
+        raise ValueError(f"signal {invalid} holds NaN or infinity; fill or drop it first")
     return signals

@@ -52,7 +52,7 @@ class BandPassCSP(Bands):
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_bins,)
-        Bins of the spectrum that some band hears, in Hz.
+        Bins of the spectrum that some band passes, in Hz.
     classes_ : ndarray
         Labels seen in ``fit``.
     n_columns : int

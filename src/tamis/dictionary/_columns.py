@@ -92,10 +92,10 @@ def _check(dictionary: Columns, X: Any) -> Any:
     if not sparse.issparse(X):
         return check_rows(dictionary, X)
     entries = X.tocoo()
-    guilty = entries.col[~np.isfinite(entries.data)]
-    if guilty.size:
-        column = int(guilty.min())
-        count = int(np.sum(guilty == column))
+    invalid = entries.col[~np.isfinite(entries.data)]
+    if invalid.size:
+        column = int(invalid.min())
+        count = int(np.sum(invalid == column))
         raise ValueError(
             f"column {column} holds {count} missing or infinite value{'s' if count > 1 else ''}; "
             "impute or drop them first"

@@ -103,5 +103,5 @@ def find_patterns(covariances: np.ndarray, filters: np.ndarray) -> np.ndarray:
     -------
     ndarray of shape (..., n_filters, n_channels)
     """
-    seen = filters @ covariances
-    return seen / np.sum(seen * filters, axis=-1, keepdims=True)
+    projected = filters @ covariances
+    return projected / np.sum(projected * filters, axis=-1, keepdims=True)

@@ -236,10 +236,10 @@ class Edges(TransformerMixin, BaseEstimator):
             raise ValueError(f"rows hold {X.shape[1]} pixels, which is not {_by(shape)}; correct image_shape")
         table = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
         if table.dtype.kind == "f" and not np.isfinite(table).all():
-            guilty = np.flatnonzero(~np.isfinite(table).all(axis=1))
+            invalid = np.flatnonzero(~np.isfinite(table).all(axis=1))
             raise ValueError(
-                f"Input X contains NaN or infinity in {guilty.size} of {len(table)} images, the first being image "
-                f"{guilty[0]}; fill or drop them first"
+                f"Input X contains NaN or infinity in {invalid.size} of {len(table)} images, the first being image "
+                f"{invalid[0]}; fill or drop them first"
             )
         return table.reshape(len(table), *shape)
 

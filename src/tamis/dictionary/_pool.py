@@ -59,9 +59,9 @@ class Pool(FiniteDictionary):
     Up to 512 MB of features are computed once and held; beyond, they are computed again, in blocks, whenever the search
     multiplies with them. Row weights do not change what is drawn.
 
-    Features that are drawn without a look at the target leave the risk of :class:`tamis.stop.Probe` what it says.
-    Features LEARNED from labels (those of a CSP) have seen them: all of them then look better than a random feature
-    does. Judge these on samples that were left out, and learn them again in each fold.
+    Features that are drawn without use of the target keep the risk of :class:`tamis.stop.Probe` valid.
+    Features LEARNED from labels (those of a CSP) are not independent of them: all of them then beat a random feature.
+    Judge these on held-out samples, and learn them again in each fold.
 
     References
     ----------
@@ -182,9 +182,9 @@ class Pool(FiniteDictionary):
         nearest = np.where([p.scale == "circular" for p in space], parameters, inner.clip(parameters))
         if self._space_follows_data():
             nearest = np.where([p.scale == "log" for p in space] & (parameters <= 0), nearest, parameters)
-        apart = np.abs(nearest - parameters) > 1e-9 * np.array([p.high - p.low for p in space])
-        if guilty := np.argwhere(apart).tolist():
-            row, column = guilty[0]
+        is_outside = np.abs(nearest - parameters) > 1e-9 * np.array([p.high - p.low for p in space])
+        if invalid := np.argwhere(is_outside).tolist():
+            row, column = invalid[0]
             raise ValueError(
                 f"parameters holds {space[column].name}={parameters[row, column]:g} in row {row}, outside of the space "
                 f"of {type(inner).__name__}: the nearest there is {nearest[row, column]:g}"
@@ -229,10 +229,10 @@ class Pool(FiniteDictionary):
         features = self.dictionary_.compute(prepared, parameters, *learned)
         features = features if isinstance(features, np.ndarray) else np.asarray(features.cpu())
         if not np.isfinite(features).all():
-            guilty = int(which[np.flatnonzero(~np.isfinite(features).all(axis=0))[0] // self.n_columns])
+            invalid = int(which[np.flatnonzero(~np.isfinite(features).all(axis=0))[0] // self.n_columns])
             raise ValueError(
                 f"{type(self.dictionary_).__name__}.compute returned NaN or infinity for the parameters "
-                f"{self.parameters_[guilty][:6].tolist()}"
+                f"{self.parameters_[invalid][:6].tolist()}"
             )
         return features
 

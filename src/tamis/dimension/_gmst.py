@@ -34,7 +34,7 @@ class GMST(DimensionEstimator):
     standardize : bool, default=True
         Give every column zero mean and unit variance first, so that units do not matter.
     n_subsamples : int, default=20
-        Random subsamples from which the standard error is told; 0 switches it off.
+        Random subsamples from which the standard error is estimated; 0 switches it off.
     subsample : float, default=0.8
         Share of the rows in each, drawn without replacement.
     random_state : int, RandomState or None, default=None

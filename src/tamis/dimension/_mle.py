@@ -30,7 +30,7 @@ class MLE(DimensionEstimator):
     aggregate : {"harmonic", "mean"}, default="harmonic"
         What is averaged: the inverses, as is most likely if the dimension is the same everywhere (MacKay and
         Ghahramani 2005), or the local dimensions. The former is the default: it is less biased at small k, and a
-        sample whose neighbors are all equally far, of infinite dimension, does not settle the matter alone.
+        sample whose neighbors are all equally far, of infinite dimension, does not make the average infinite.
     standardize, n_subsamples, subsample, random_state, n_jobs : as for TwoNN
         Units, and the standard error by subsampling.
 
@@ -112,15 +112,15 @@ class MLE(DimensionEstimator):
 
 
 def sum_log_ratios(distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each sample, how many neighbors nearer than the last lie apart from it, and their sum of log(T_k / T_j)."""
-    apart = distances > 0
-    count = np.count_nonzero(apart[:, :-1], axis=1)
-    logs = np.log(distances, out=np.zeros_like(distances), where=apart)
+    """For each sample, how many neighbors before the last have T_j > 0, and their sum of log(T_k / T_j)."""
+    is_distinct = distances > 0
+    count = np.count_nonzero(is_distinct[:, :-1], axis=1)
+    logs = np.log(distances, out=np.zeros_like(distances), where=is_distinct)
     return count, count * logs[:, -1] - logs[:, :-1].sum(axis=1)
 
 
 def _local_dimension(count: np.ndarray, total: np.ndarray) -> np.ndarray:
     """One term less than there are, against the bias of an inverse; a single term is taken as it is."""
-    told = total > _EQUAL * count
-    dimension = np.divide(np.maximum(count - 1, 1), total, out=np.full(total.size, np.inf), where=told)
+    is_finite = total > _EQUAL * count
+    dimension = np.divide(np.maximum(count - 1, 1), total, out=np.full(total.size, np.inf), where=is_finite)
     return np.where(count > 0, dimension, 0.0)

@@ -121,6 +121,6 @@ def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     d2 += size_a[:, None]
     i, j = np.nonzero(d2 <= _CLOSE * (size_a[:, None] + size_b.max()))
     for some in blocks(i.size, _BLOCK // A.shape[1]):
-        apart = A[i[some]] - B[j[some]]
-        d2[i[some], j[some]] = np.sum(apart * apart, axis=1)
+        difference = A[i[some]] - B[j[some]]
+        d2[i[some], j[some]] = np.sum(difference * difference, axis=1)
     return d2

@@ -64,8 +64,8 @@ def distance_moments(X: np.ndarray) -> tuple[float, float]:
     for distances in pair_distances(X):
         if (n_new := distances.size) == 0:
             continue
-        apart = float(distances.mean()) - mean
-        scatter += float(distances.var()) * n_new + apart**2 * count * n_new / (count + n_new)
-        mean += apart * n_new / (count + n_new)
+        shift = float(distances.mean()) - mean
+        scatter += float(distances.var()) * n_new + shift**2 * count * n_new / (count + n_new)
+        mean += shift * n_new / (count + n_new)
         count += n_new
     return mean, scatter / count

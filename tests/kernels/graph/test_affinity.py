@@ -12,10 +12,10 @@ from tamis.kernels.graph.affinity import (
     ClassGraph,
     KernelGraph,
     SparseGraph,
+    dirichlet_energy,
     informative_eigenvectors,
     laplacian_dot,
     neighbor_graph,
-    roughness,
     smoothest_eigenvectors,
 )
 from tests.oracles.graph import heat_matrix
@@ -78,7 +78,7 @@ def test_classes_are_tied_by_one_over_their_size():
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "device"])
-def test_roughness_is_the_quadratic_form_of_the_laplacian(kind, monkeypatch):
+def test_dirichlet_energy_is_the_quadratic_form_of_the_laplacian(kind, monkeypatch):
     monkeypatch.setattr(module, "_BLOCK", 100)
     monkeypatch.setattr(module, "_DEVICE_BLOCK", 100)
     X = table()
@@ -87,20 +87,20 @@ def test_roughness_is_the_quadratic_form_of_the_laplacian(kind, monkeypatch):
     np.testing.assert_allclose(np.diag(X.T @ laplacian_dot(graph, X)), expected)
     if kind == "device":
         with config_context(array_api_dispatch=True):
-            found = roughness(graph, array_api_strict.asarray(X))
+            found = dirichlet_energy(graph, array_api_strict.asarray(X))
     else:
-        found = roughness(graph, sparse.csr_array(X) if kind == "sparse" else X)
+        found = dirichlet_energy(graph, sparse.csr_array(X) if kind == "sparse" else X)
     np.testing.assert_allclose(found, expected)
 
 
-def test_roughness_keeps_its_digits_where_weights_are_tiny():
+def test_dirichlet_energy_keeps_its_digits_where_weights_are_tiny():
     X = table(10, 2) * 8
     graph = KernelGraph(X, 0.2, loop=1.0)
     assert graph.between.max() < 1e-20
     pairs = [(i, k) for i in range(10) for k in range(i)]
     weight = [np.exp(-((X[i] - X[k]) ** 2).sum() / 0.08) for i, k in pairs]
     expected = [sum(w * (X[i, j] - X[k, j]) ** 2 for w, (i, k) in zip(weight, pairs, strict=True)) for j in range(2)]
-    np.testing.assert_allclose(roughness(graph, X), expected, rtol=1e-6)
+    np.testing.assert_allclose(dirichlet_energy(graph, X), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dense", [True, False])

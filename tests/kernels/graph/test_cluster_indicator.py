@@ -30,7 +30,7 @@ class Case:
         rng = np.random.RandomState(seed)
         self.Z = rng.standard_normal((n_samples, n_features))
         self.penalty = rng.uniform(0.1, 2.0, n_features)
-        self.pull = rng.standard_normal((n_features, n_clusters))
+        self.linear_term = rng.standard_normal((n_features, n_clusters))
         self.weight = rng.uniform(0.2, 3.0, n_samples)
         self.noise = 0.3 * rng.standard_normal((n_samples, n_clusters))
         self.T, self.C = rng.standard_normal((n_samples, 4)), rng.standard_normal((n_clusters, 4))
@@ -40,7 +40,7 @@ class Case:
         self.graph = neighbor_graph(self.Z, 3)
         self.problem = IndicatorProblem(
             self.graph,
-            RowRidge(self.Z, self.penalty, pull=self.pull, row_weight=self.weight),
+            RowRidge(self.Z, self.penalty, linear_term=self.linear_term, row_weight=self.weight),
             self.alpha,
             self.gamma,
             smoothness=self.nu,
@@ -53,8 +53,8 @@ class Case:
     def value(self, F):
         L = oracle.normalized_laplacian(self.graph)
         Y = F - self.noise
-        A = oracle.ridge(self.Z, Y, self.penalty, self.pull, self.weight)
-        loss = oracle.ridge_loss(self.Z, Y, A, self.penalty, self.pull, self.weight)
+        A = oracle.ridge(self.Z, Y, self.penalty, self.linear_term, self.weight)
+        loss = oracle.ridge_loss(self.Z, Y, A, self.penalty, self.linear_term, self.weight)
         return (
             oracle.shape(self.nu * L, F, self.gamma) + self.alpha * loss + np.sum(self.v * (self.T - F @ self.C) ** 2)
         )
@@ -62,7 +62,7 @@ class Case:
     def bound(self, F):
         """The separable bound at ``self.F``, from its derivation."""
         at, u = self.F, F / self.F
-        A = oracle.ridge(self.Z, at - self.noise, self.penalty, self.pull, self.weight)
+        A = oracle.ridge(self.Z, at - self.noise, self.penalty, self.linear_term, self.weight)
         S = np.eye(len(at)) - oracle.normalized_laplacian(self.graph)
         d, G = self.alpha * self.weight[:, None], self.C @ self.C.T
         B = d * (self.Z @ A + self.noise) + self.v * (self.T @ self.C.T)
@@ -77,7 +77,7 @@ class Case:
 def test_the_value_is_the_objective_up_to_a_constant(seed, gamma):
     case = Case(seed, gamma)
     expected = case.value(case.other) - case.value(case.F)
-    found = case.problem.look(case.other).value - case.problem.look(case.F).value
+    found = case.problem.evaluate(case.other).value - case.problem.evaluate(case.F).value
     assert found == pytest.approx(expected, rel=1e-8, abs=1e-8 * max(1.0, gamma))
 
 
@@ -87,7 +87,7 @@ def test_the_bound_lies_above_the_objective_and_the_step_is_its_minimum(seed, ga
     case = Case(seed, gamma, n_features=30 if wide else 6)
     bound, (a, b, c) = case.bound(case.other)
     assert case.value(case.other) <= bound + 1e-8 * abs(bound)
-    u = case.problem.factors(case.F, case.problem.look(case.F))
+    u = case.problem.factors(case.F, case.problem.evaluate(case.F))
     np.testing.assert_allclose(a * u**2 + b * u**4, c, rtol=1e-7)
 
 
@@ -96,17 +96,17 @@ def test_the_bound_lies_above_the_objective_and_the_step_is_its_minimum(seed, ga
 def test_the_step_goes_at_least_as_far_as_the_usual_rule(seed, gamma):
     case = Case(seed, gamma)
     _, (a, b, c) = case.bound(case.other)
-    u = case.problem.factors(case.F, case.problem.look(case.F))
+    u = case.problem.factors(case.F, case.problem.evaluate(case.F))
     assert np.all(np.abs(np.log(u)) >= np.abs(np.log(c / (a + b))) / 4 - 1e-9)
 
 
 @QUICK
-@given(seed=SEED, gamma=GAMMA, stride=st.sampled_from([1.0, 4.0, 16.0]), wide=st.booleans())
-def test_steps_never_raise_the_objective_and_keep_memberships_positive(seed, gamma, stride, wide):
+@given(seed=SEED, gamma=GAMMA, relaxation=st.sampled_from([1.0, 4.0, 16.0]), wide=st.booleans())
+def test_steps_never_raise_the_objective_and_keep_memberships_positive(seed, gamma, relaxation, wide):
     case = Case(seed, gamma, n_features=30 if wide else 6)
     F, before = case.F, case.value(case.F)
     for _ in range(6):
-        F, stride = descend(case.problem, F, 1, stride)
+        F, relaxation = descend(case.problem, F, 1, relaxation)
         after = case.value(F)
         assert after <= before + 1e-10 * abs(before)
         assert F.min() >= FLOOR

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.kernels.graph.row_sparse import RowRidge, row_lengths, row_sparse_norm, tangent_slopes
+from tamis.kernels.graph.row_sparse import RowRidge, irls_weights, row_norms, row_sparse_norm
 from tests.oracles import spectral_selection as oracle
 
 QUICK = settings(deadline=None, max_examples=40, derandomize=True)
@@ -26,7 +26,7 @@ def problem(shape, seed=0, n_targets=3):
 
 def test_the_norm_sums_the_lengths_of_rows():
     A = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 2.0]])
-    np.testing.assert_allclose(row_lengths(A), [5.0, 0.0, 2.0], atol=1e-7)
+    np.testing.assert_allclose(row_norms(A), [5.0, 0.0, 2.0], atol=1e-7)
     assert row_sparse_norm(A) == pytest.approx(7.0)
 
 
@@ -35,38 +35,38 @@ def test_the_norm_sums_the_lengths_of_rows():
 def test_the_tangent_lies_above_the_norm_and_touches_it(seed, smoothing):
     rng = np.random.RandomState(seed)
     at, other = (rng.standard_normal((6, 3)) * (rng.uniform(size=(6, 1)) < 0.7) for _ in range(2))
-    slopes = tangent_slopes(at, smoothing)
+    slopes = irls_weights(at, smoothing)
     tangent = row_sparse_norm(at, smoothing) + slopes @ (np.sum(other**2, axis=1) - np.sum(at**2, axis=1))
     assert row_sparse_norm(other, smoothing) <= tangent * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain rows", "weighted rows"])
-@pytest.mark.parametrize("pulled", [False, True], ids=["no pull", "pull"])
+@pytest.mark.parametrize("has_linear_term", [False, True], ids=["no linear term", "linear term"])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_weights_solve_the_normal_equations_in_either_space(shape, pulled, weighted):
-    Z, Y, penalty, pull, weight = problem(shape)
-    pull, weight = pull if pulled else None, weight if weighted else None
-    found = RowRidge(Z, penalty, pull=pull, row_weight=weight)
-    expected = oracle.ridge(Z, Y, penalty, 0.0 if pull is None else pull, weight)
+def test_weights_solve_the_normal_equations_in_either_space(shape, has_linear_term, weighted):
+    Z, Y, penalty, linear_term, weight = problem(shape)
+    linear_term, weight = linear_term if has_linear_term else None, weight if weighted else None
+    found = RowRidge(Z, penalty, linear_term=linear_term, row_weight=weight)
+    expected = oracle.ridge(Z, Y, penalty, 0.0 if linear_term is None else linear_term, weight)
     np.testing.assert_allclose(found.coefficients(Y), expected, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(found.fitted(Y), Z @ expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain rows", "weighted rows"])
-@pytest.mark.parametrize("pulled", [False, True], ids=["no pull", "pull"])
+@pytest.mark.parametrize("has_linear_term", [False, True], ids=["no linear term", "linear term"])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_the_loss_is_the_minimum_up_to_a_constant(shape, pulled, weighted):
-    Z, Y, penalty, pull, weight = problem(shape)
-    pull, weight = pull if pulled else None, weight if weighted else None
-    regression = RowRidge(Z, penalty, pull=pull, row_weight=weight)
+def test_the_loss_is_the_minimum_up_to_a_constant(shape, has_linear_term, weighted):
+    Z, Y, penalty, linear_term, weight = problem(shape)
+    linear_term, weight = linear_term if has_linear_term else None, weight if weighted else None
+    regression = RowRidge(Z, penalty, linear_term=linear_term, row_weight=weight)
 
     def gap(target):
         A = regression.coefficients(target)
-        attained = oracle.ridge_loss(Z, target, A, penalty, 0.0 if pull is None else pull, weight)
+        attained = oracle.ridge_loss(Z, target, A, penalty, 0.0 if linear_term is None else linear_term, weight)
         return attained - regression.loss(target, regression.fitted(target))
 
     assert gap(Y) == pytest.approx(gap(3.0 * Y[::-1] + 1.0), abs=1e-8)
-    if pull is None:
+    if linear_term is None:
         assert gap(Y) == pytest.approx(0.0, abs=1e-9)
 
 

@@ -81,7 +81,7 @@ def test_the_ways_to_search_agree(n_neighbors, monkeypatch):
     for few, tree in ((100, 0), (0, 0), (0, 100)):
         monkeypatch.setattr(module, "_FEW", few)
         monkeypatch.setattr(module, "_TREE_COLUMNS", tree)
-        monkeypatch.setattr(module, "_SIEVE_BLOCK", 500)
+        monkeypatch.setattr(module, "_PRODUCT_BLOCK", 500)
         indices, distances = nearest_neighbors(X, n_neighbors)
         np.testing.assert_array_equal(indices, expected[0])
         np.testing.assert_allclose(distances, expected[1], rtol=1e-12)

@@ -82,7 +82,7 @@ def test_directions_are_orthonormal_and_rebuild_columns_and_targets(kind, fit_in
     for n, step in enumerate(steps, start=1):
         np.testing.assert_allclose(Q[:, :n] @ step.loading, Z[:, step.feature], rtol=1e-8, atol=1e-8)
         np.testing.assert_allclose(step.projection, step.q @ centered(Y, fit_intercept=fit_intercept), atol=1e-9)
-        assert step.drift < 1e-10
+        assert step.orthogonality_loss < 1e-10
 
 
 @pytest.mark.parametrize("orthogonalization", ["classical", "modified"])
@@ -93,7 +93,7 @@ def test_directions_stay_orthogonal_on_nearly_dependent_columns(orthogonalizatio
     Q = np.column_stack([step.q for step in steps])
     assert Q.shape[1] >= 6
     assert np.abs(Q.T @ Q - np.eye(Q.shape[1])).max() < 1e-10
-    assert max(step.drift for step in steps) < 1e-10
+    assert max(step.orthogonality_loss for step in steps) < 1e-10
     assert np.abs(Q.sum(axis=0)).max() < 1e-9
 
 
@@ -199,8 +199,8 @@ def test_the_search_ends_when_every_candidate_is_used_up():
     steps = list(OrthogonalSearch(as_columns(X), rng.standard_normal((30, 1))))
     assert len(steps) == 3
     chosen = [step.feature for step in steps]
-    left = np.setdiff1d(np.arange(9), chosen)
-    np.testing.assert_array_equal(np.sort(np.concatenate([step.redundant for step in steps])), left)
+    others = np.setdiff1d(np.arange(9), chosen)
+    np.testing.assert_array_equal(np.sort(np.concatenate([step.redundant for step in steps])), others)
 
 
 def test_more_features_than_rows_make_no_more_steps_than_there_are_dimensions():
@@ -226,13 +226,12 @@ def test_following_any_order_measures_the_share_of_the_rest_that_each_feature_ex
     X, Y = problem("regression")
     given_order = [5, 1, 7, 0]
     steps = list(OrthogonalSearch(as_columns(X), Y).follow(given_order))
-    total = np.sum(centered(Y) ** 2)
-    left = total
+    before = np.sum(centered(Y) ** 2)
     for k, step in enumerate(steps, start=1):
         A = np.column_stack([np.ones(N), X[:, given_order[:k]]])
         after = np.sum((Y - A @ np.linalg.lstsq(A, Y, rcond=None)[0]) ** 2)
-        assert step.cos2 == pytest.approx(1 - after / left, rel=1e-8)
-        left = after
+        assert step.cos2 == pytest.approx(1 - after / before, rel=1e-8)
+        before = after
     assert [step.feature for step in steps] == given_order
 
 
@@ -244,24 +243,24 @@ def test_following_ends_at_a_feature_that_adds_nothing():
     assert steps[-1].redundant.tolist() == [3]
 
 
-def test_walking_ahead_and_catching_up_leaves_the_search_where_following_does():
+def test_selecting_features_and_updating_the_candidates_later_leaves_the_search_where_following_does():
     X, Y = problem("four classes", seed=6, d=15)
     X[:, 9] = X[:, 2]
-    followed, walked = (OrthogonalSearch(as_columns(X), Y) for _ in range(2))
+    followed, selected = (OrthogonalSearch(as_columns(X), Y) for _ in range(2))
     order = [2, 7, 0, 4]
     assert len(list(followed.follow(order))) == 4
-    assert all(walked.walk(feature) for feature in order[:3])
-    walked.catch_up()
-    assert walked.walk(order[3])
-    assert not walked.walk(9)
-    walked.catch_up()
-    walked.catch_up()
-    np.testing.assert_allclose(walked.Y, followed.Y, atol=1e-10)
-    np.testing.assert_allclose(np.stack(walked.basis), np.stack(followed.basis), atol=1e-10)
-    np.testing.assert_array_equal(walked.front.alive, followed.front.alive)
-    left = followed.front.alive
-    np.testing.assert_allclose(walked.front.norm2[left], followed.front.norm2[left], rtol=1e-8)
-    np.testing.assert_allclose(walked.cos2(), followed.cos2(), rtol=1e-8, atol=1e-12)
+    assert all(selected.select(feature) for feature in order[:3])
+    selected.update_candidates()
+    assert selected.select(order[3])
+    assert not selected.select(9)
+    selected.update_candidates()
+    selected.update_candidates()
+    np.testing.assert_allclose(selected.Y, followed.Y, atol=1e-10)
+    np.testing.assert_allclose(np.stack(selected.basis), np.stack(followed.basis), atol=1e-10)
+    np.testing.assert_array_equal(selected.projected.remaining, followed.projected.remaining)
+    remaining = followed.projected.remaining
+    np.testing.assert_allclose(selected.projected.norm2[remaining], followed.projected.norm2[remaining], rtol=1e-8)
+    np.testing.assert_allclose(selected.cos2(), followed.cos2(), rtol=1e-8, atol=1e-12)
 
 
 def test_cos2_of_all_candidates_is_their_squared_correlation_before_any_step():

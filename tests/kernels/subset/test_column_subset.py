@@ -113,8 +113,8 @@ def test_residuals_are_orthogonal_to_a_growing_basis():
     basis, V = Basis(50), rng.standard_normal((50, 30))
     V[:, 20] = V[:, :20] @ rng.standard_normal(20) + 1e-9 * rng.standard_normal(50)
     for j in range(30):
-        left = basis.residual(V[:, j])
-        basis.append(left / np.linalg.norm(left))
+        off_basis = basis.residual(V[:, j])
+        basis.append(off_basis / np.linalg.norm(off_basis))
     Q = basis._Q[:, :30]
     np.testing.assert_allclose(Q.T @ Q, np.eye(30), atol=1e-13)
 
@@ -132,10 +132,10 @@ def test_the_tracked_figures_are_those_of_the_explicit_residuals(shape, scale):
     Z, norm2 = center_columns(X, scale=scale)
     search = ReconstructionSearch(Z, norm2)
     chosen = [feature for feature, _ in islice(search, 4)]
-    left = residual(Z[:, chosen], Z)
-    others = np.setdiff1d(np.flatnonzero(search.left > -np.inf), chosen)
-    np.testing.assert_allclose(search.left[others], np.sum(left**2, axis=0)[others], rtol=1e-7)
-    np.testing.assert_allclose(search.num[others], np.sum((left.T @ left) ** 2, axis=0)[others], rtol=1e-7)
+    residuals = residual(Z[:, chosen], Z)
+    others = np.setdiff1d(np.flatnonzero(search.residual_norm2 > -np.inf), chosen)
+    np.testing.assert_allclose(search.residual_norm2[others], np.sum(residuals**2, axis=0)[others], rtol=1e-7)
+    np.testing.assert_allclose(search.num[others], np.sum((residuals.T @ residuals) ** 2, axis=0)[others], rtol=1e-7)
 
 
 @pytest.mark.parametrize("shape", [(15, 60), (60, 15)], ids=str)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tamis.rank.forward._monomial_pruning import ShrinkingModel, prune_by_fisher, prune_by_press, wilks_survival
+from tamis.rank.forward._monomial_pruning import DowndatedModel, prune_by_fisher, prune_by_press, wilks_survival
 from tests.oracles import least_squares
 from tests.oracles import polynomial_selection as oracle
 
@@ -25,20 +25,20 @@ def data(n_targets, seed=0, n=N, k=K):
 
 def model_of(M, Y):
     Q, R = np.linalg.qr(M - M.mean(axis=0))
-    return ShrinkingModel(Q, R, Y - Y.mean(axis=0))
+    return DowndatedModel(Q, R, Y - Y.mean(axis=0))
 
 
 @pytest.mark.parametrize("n_targets", TARGETS.values(), ids=TARGETS)
-@pytest.mark.parametrize("n_gone", [0, 1, 5])
-def test_every_deletion_costs_what_fitting_again_says(n_targets, n_gone):
+@pytest.mark.parametrize("n_removed", [0, 1, 5])
+def test_every_deletion_costs_what_fitting_again_says(n_targets, n_removed):
     M, Y = data(n_targets)
     model = model_of(M, Y)
-    for _ in range(n_gone):
+    for _ in range(n_removed):
         model.remove(1)
-    kept = M[:, model.left]
+    kept = M[:, model.remaining]
     assert model.press() == pytest.approx(least_squares.leave_one_out(kept, Y))
     assert model.squared_error() == pytest.approx(least_squares.squared_error(kept, Y))
-    for j in range(model.left.size):
+    for j in range(model.remaining.size):
         rest = np.delete(kept, j, axis=1)
         assert 1 + model.growth_without()[j] == pytest.approx(oracle.scatter(rest, Y) / oracle.scatter(kept, Y))
         assert model.press_without()[j] == pytest.approx(least_squares.leave_one_out(rest, Y))
@@ -48,7 +48,7 @@ def test_every_deletion_costs_what_fitting_again_says(n_targets, n_gone):
 def test_columns_that_go_together_cost_what_fitting_again_says(n_targets):
     M, Y = data(n_targets)
     increase = least_squares.squared_error(np.delete(M, [1, 4, 6], axis=1), Y) - least_squares.squared_error(M, Y)
-    assert model_of(M, Y).increase_without(np.array([1, 4, 6])) == pytest.approx(increase)
+    assert model_of(M, Y).rss_increase_without(np.array([1, 4, 6])) == pytest.approx(increase)
 
 
 @pytest.mark.parametrize("n_targets", TARGETS.values(), ids=TARGETS)
@@ -76,7 +76,7 @@ def test_pure_noise_is_pruned_to_nothing_most_of_the_time():
     for _ in range(200):
         model = model_of(rng.standard_normal((60, 3)), rng.standard_normal((60, 1)))
         list(prune_by_fisher(model, 0.05))
-        kept += model.left.size > 0
+        kept += model.remaining.size > 0
     assert kept < 0.15 * 200
 
 
@@ -86,7 +86,7 @@ def test_a_target_that_is_explained_leaves_the_columns_that_explain_it():
     for prune in (lambda model: prune_by_fisher(model, 0.05), prune_by_press):
         model = model_of(M, Y)
         list(prune(model))
-        assert model.left.tolist() == [1, 5]
+        assert model.remaining.tolist() == [1, 5]
 
 
 def test_a_model_without_freedom_shows_nothing():
@@ -95,15 +95,15 @@ def test_a_model_without_freedom_shows_nothing():
     assert model.press() == np.inf
     assert wilks_survival(100.0, 1, 1, 0) == 1.0
     list(prune_by_fisher(model, 0.05))
-    assert model.left.size == 0
+    assert model.remaining.size == 0
 
 
 @pytest.mark.parametrize("dof", [7, 30])
-@pytest.mark.parametrize("n_gone", [1, 2, 5])
-def test_the_law_of_one_target_is_fishers(n_gone, dof):
+@pytest.mark.parametrize("n_removed", [1, 2, 5])
+def test_the_law_of_one_target_is_fishers(n_removed, dof):
     ratio = 1.7
-    expected = stats.f.sf((ratio - 1) * dof / n_gone, n_gone, dof)
-    assert wilks_survival(np.log(ratio), 1, n_gone, dof) == pytest.approx(expected)
+    expected = stats.f.sf((ratio - 1) * dof / n_removed, n_removed, dof)
+    assert wilks_survival(np.log(ratio), 1, n_removed, dof) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("n_targets", [1, 2, 3, 6])
@@ -115,9 +115,9 @@ def test_the_law_of_one_column_is_exact(n_targets):
 
 
 def test_the_law_of_many_targets_and_columns_is_close():
-    n_targets, n_gone, dof = 3, 4, 30
+    n_targets, n_removed, dof = 3, 4, 30
     rng = np.random.RandomState(0)
     # Wilks' lambda is a product of independent beta variables
-    factors = [rng.beta((dof - i) / 2, n_gone / 2, size=20000) for i in range(n_targets)]
-    p_values = [wilks_survival(-log_lambda, n_targets, n_gone, dof) for log_lambda in np.log(factors).sum(axis=0)]
+    factors = [rng.beta((dof - i) / 2, n_removed / 2, size=20000) for i in range(n_targets)]
+    p_values = [wilks_survival(-log_lambda, n_targets, n_removed, dof) for log_lambda in np.log(factors).sum(axis=0)]
     assert stats.kstest(p_values, "uniform").pvalue > 1e-3

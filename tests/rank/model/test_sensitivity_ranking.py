@@ -21,7 +21,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR
 
 from tamis import SensitivityRanking
-from tamis.rank.model._model_derivatives import find_slopes
+from tamis.rank.model._model_derivatives import find_derivatives
 from tests.oracles import networks as oracle
 
 WEIGHTS = np.array([2.0, 0.0, -3.0, 0.5])
@@ -114,7 +114,7 @@ def test_constant_columns_are_not_ranked_whatever_the_model_says(table):
 
 def test_models_that_cannot_be_differentiated_are_refused(table):
     X, y = table
-    with pytest.raises(ValueError, match=r"model='linear' is neither a scikit-learn model nor a torch module"):
+    with pytest.raises(ValueError, match=r"estimator='linear' is neither a scikit-learn model nor a torch module"):
         SensitivityRanking("linear").fit(X, y)
     with pytest.raises(ValueError, match=r"NearestLabel\(\) gives labels only"):
         SensitivityRanking(NearestLabel()).fit(X, y > 3)
@@ -133,7 +133,7 @@ def test_a_model_may_be_cloned_and_set(table):
     ranker = clone(SensitivityRanking(torch.nn.Linear(4, 1)))
     assert ranker.fit(X, y).order_.size == 4
     np.testing.assert_allclose(
-        ranker.set_params(model=linear, standardize=False, stop=None).fit(X, y).scores_, WEIGHTS**2
+        ranker.set_params(estimator=linear, standardize=False, stop=None).fit(X, y).scores_, WEIGHTS**2
     )
 
 
@@ -263,7 +263,7 @@ def test_derivatives_of_scikit_learn_models_agree_with_differences(model, kind, 
     X, y = modeled(kind)
     model = clone(model).fit(X, y)
     X = X + 0.1 * np.random.RandomState(1).standard_normal(X.shape)  # a fit puts the kinks of relu on its own rows
-    found = find_slopes(model).at(X)
+    found = find_derivatives(model).at(X)
     width = 1e-5
     for j in range(4):
         shift = width * (np.arange(4) == j)
@@ -282,8 +282,8 @@ def test_scores_are_means_of_those_derivatives_in_whatever_blocks(model, kind, o
     if np.ndim(y) > 1:
         y = y[:, 0]
     model = clone(model).fit(X, y)
-    slopes = find_slopes(model).at(X)
-    expected = np.sum(slopes**2 if norm == "l2" else np.abs(slopes), axis=(0, 1)) / len(X)
+    derivatives = find_derivatives(model).at(X)
+    expected = np.sum(derivatives**2 if norm == "l2" else np.abs(derivatives), axis=(0, 1)) / len(X)
     for numbers in (1, 2**21):
         monkeypatch.setattr("tamis.rank.model._derivative_norms.NUMBERS", numbers)
         found = SensitivityRanking(model, norm=norm, standardize=False, stop=None).fit(X, y)
@@ -310,7 +310,7 @@ def test_models_without_a_formula_are_differentiated_by_differences(numbers, mon
     squares = make_pipeline(PolynomialFeatures(2), LinearRegression()).fit(
         X, X[:, 0] ** 2 - 3 * X[:, 1] + X[:, 2] * X[:, 3]
     )
-    assert find_slopes(squares) is None
+    assert find_derivatives(squares) is None
     found = SensitivityRanking(squares, standardize=False, stop=None).fit(X, y)
     expected = np.mean([(2 * X[:, 0]) ** 2, np.full(len(X), 9.0), X[:, 3] ** 2, X[:, 2] ** 2], axis=1)
     np.testing.assert_allclose(found.scores_, expected, rtol=1e-6)
@@ -356,7 +356,7 @@ def test_a_model_that_was_fitted_on_names_takes_the_table_without_a_warning():
 
 def test_a_model_of_other_columns_is_refused():
     X, y = modeled("quantity")
-    with pytest.raises(ValueError, match="model was fitted on 3 features and X has 4"):
+    with pytest.raises(ValueError, match="estimator was fitted on 3 features and X has 4"):
         SensitivityRanking(Ridge().fit(X[:, :3], y)).fit(X, y)
 
 

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch", reason="the extra neural brings torch")
 
 from tamis.rank.neural import _agnos_losses as losses  # noqa: E402
 from tamis.rank.neural import _denoising as denoising  # noqa: E402
-from tamis.rank.neural._components import leading_components, temper_components  # noqa: E402
+from tamis.rank.neural._components import leading_components, weight_components  # noqa: E402
 from tamis.rank.neural._encoder import AutoEncoder, Encoder  # noqa: E402
 from tamis.rank.neural._thesis import ThesisPlan, thesis_loss  # noqa: E402
 
@@ -79,7 +79,7 @@ def test_scores_are_those_of_the_thesis():
     Z, made = table(), network("gradients")
     Phi = made.encode(Z)
     W, units = numpy_of(made.weights, Phi)
-    found = losses.score_gradients(made.weights, losses.squared_slopes(Phi))
+    found = losses.score_gradients(made.weights, losses.squared_derivatives(Phi))
     np.testing.assert_allclose(found.detach(), oracle.gradient_scores(units, W), rtol=1e-12)
     np.testing.assert_allclose(losses.score_weights(made.weights).detach(), [max(abs(w)) for w in W])
 
@@ -93,7 +93,7 @@ def test_penalties_have_finite_gradients_where_all_is_zero_or_saturated():
 
 
 @pytest.mark.parametrize("hidden", [(), (5,), (5, 4)])
-def test_slopes_of_the_encoder_are_its_derivatives(hidden):
+def test_the_jacobian_of_the_encoder_holds_its_derivatives(hidden):
     generator = torch.Generator().manual_seed(0)
     encoder = Encoder(table(1, D, 4) * 0.5, True, hidden, generator).double()
     sums = (table() @ encoder.first_layer()).detach()
@@ -104,10 +104,10 @@ def test_slopes_of_the_encoder_are_its_derivatives(hidden):
             units = torch.tanh(units @ W)
         return units
 
-    found = encoder(table()).slopes.detach()
-    for row, slopes in zip(sums, found, strict=True):
+    found = encoder(table()).jacobian.detach()
+    for row, given in zip(sums, found, strict=True):
         jacobian = torch.autograd.functional.jacobian(units_of, row)
-        torch.testing.assert_close(torch.diag(slopes) if slopes.ndim == 1 else slopes, jacobian)
+        torch.testing.assert_close(torch.diag(given) if given.ndim == 1 else given, jacobian)
 
 
 @pytest.mark.parametrize("hidden", [(), (5,)])
@@ -120,7 +120,7 @@ def test_influence_is_the_mean_squared_gradient_of_the_reconstructions(hidden):
     for output in (encoding.units @ decoder).T:
         [slope] = torch.autograd.grad(output.sum(), Z, retain_graph=True)
         squared += (slope**2).sum(dim=0) / N
-    metric = denoising.influence_metric(encoding.slopes, decoder)
+    metric = denoising.influence_metric(encoding.jacobian, decoder)
     torch.testing.assert_close(denoising.influences(encoder.first_layer(), metric).detach() ** 2, squared)
 
 
@@ -134,7 +134,7 @@ def test_noise_on_the_inputs_spreads_as_its_first_order_says(hidden):
         moved = torch.stack([encoder(Z + each).units - encoding.units for each in noise]) / step
         V = encoder.first_layer()
         expected = torch.einsum("snd,sne->de", moved, moved) / (len(noise) * N)
-        found = denoising.noise_covariance(encoding.slopes, V.T @ V)
+        found = denoising.noise_covariance(encoding.jacobian, V.T @ V)
     torch.testing.assert_close(found, expected, rtol=0.1, atol=0.05 * float(expected.abs().max()))
 
 
@@ -221,4 +221,4 @@ def test_leading_components_are_those_of_the_singular_value_decomposition(shape)
     s = torch.linalg.svdvals(Z)
     torch.testing.assert_close(torch.linalg.vector_norm(scores, dim=0), s, atol=1e-8, rtol=1e-6)
     torch.testing.assert_close(scores @ loadings.T, Z, atol=1e-8, rtol=1e-6)
-    assert temper_components(scores, 1.25).square().sum() == pytest.approx(shape[0])
+    assert weight_components(scores, 1.25).square().sum() == pytest.approx(shape[0])

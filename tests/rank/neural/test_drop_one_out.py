@@ -31,7 +31,7 @@ def test_the_network_is_stationary_and_its_zeros_are_exact(l1_ratio):
     ranker = DropOneOut(l1_ratio=l1_ratio, sparsity=0.03, hidden_units=(4,), tol=1e-12, max_iter=50000, random_state=0)
     work, network, training = trained(ranker, X, y)
     assert training.converged
-    weights, slope = network.layers[0][0].numpy(), network.loss_and_gradient(work.Z, work.goal)[1].numpy()
+    weights, slope = network.layers[0][0].numpy(), network.loss_and_gradient(work.Z, work.target)[1].numpy()
     slope = slope[: weights.size].reshape(weights.shape)
     length, l1, group = np.linalg.norm(weights, axis=1), 0.03 * l1_ratio, 0.03 * (1 - l1_ratio) * 2.0
     dropped = length == 0

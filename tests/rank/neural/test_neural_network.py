@@ -22,7 +22,7 @@ from tamis import (
     SignalToNoise,
 )
 from tamis.rank.neural import _penalties as penalties
-from tamis.rank.neural._network import Goal, Perceptron, curvature, losses_without, train, train_proximal
+from tamis.rank.neural._network import Perceptron, Target, curvature, losses_without, train, train_proximal
 from tamis.rank.neural._supervised import distinct_inputs
 from tests.oracles import networks as oracle
 
@@ -50,25 +50,25 @@ def problem(sizes, one_to_one=False, n_samples=7):
     is_class = sizes[-1] > 1
     wanted = np.eye(sizes[-1])[np.arange(n_samples) % sizes[-1]] if is_class else rng.standard_normal((n_samples, 1))
     Z = torch.from_numpy(X)
-    network = Perceptron.started(sizes, Z, torch.Generator().manual_seed(1), one_to_one=one_to_one)
+    network = Perceptron.initialize(sizes, Z, torch.Generator().manual_seed(1), one_to_one=one_to_one)
     network.theta += 0.3 * torch.from_numpy(rng.standard_normal(network.theta.numel()))
-    return network, X, Goal(torch.from_numpy(wanted), is_class)
+    return network, X, Target(torch.from_numpy(wanted), is_class)
 
 
-def loss_of(network, X, goal, theta=None):
+def loss_of(network, X, target, theta=None):
     moved = network if theta is None else Perceptron(network.sizes, torch.from_numpy(theta))
     layers = [(weights.numpy(), bias.numpy()) for weights, bias in moved.layers]
     factors = None if moved.factors is None else moved.factors.numpy()
-    return oracle.loss(layers, X, goal.values.numpy(), goal.is_class, factors)
+    return oracle.loss(layers, X, target.values.numpy(), target.is_class, factors)
 
 
 @NETWORKS
 def test_loss_and_gradient_agree_with_one_loop_per_unit_and_finite_differences(sizes, one_to_one):
-    network, X, goal = problem(sizes, one_to_one)
-    loss, gradient = network.loss_and_gradient(torch.from_numpy(X), goal)
-    assert loss.item() == pytest.approx(loss_of(network, X, goal), rel=1e-12)
-    assert goal.loss(network(torch.from_numpy(X))).item() == pytest.approx(loss.item(), rel=1e-12)
-    expected = oracle.slope(lambda theta: loss_of(network, X, goal, theta), network.theta.numpy())
+    network, X, target = problem(sizes, one_to_one)
+    loss, gradient = network.loss_and_gradient(torch.from_numpy(X), target)
+    assert loss.item() == pytest.approx(loss_of(network, X, target), rel=1e-12)
+    assert target.loss(network(torch.from_numpy(X))).item() == pytest.approx(loss.item(), rel=1e-12)
+    expected = oracle.slope(lambda theta: loss_of(network, X, target, theta), network.theta.numpy())
     np.testing.assert_allclose(gradient, expected, atol=1e-8)
 
 
@@ -76,25 +76,25 @@ def test_loss_and_gradient_agree_with_one_loop_per_unit_and_finite_differences(s
 def test_curvature_is_the_diagonal_of_the_hessian(sizes, one_to_one):
     if one_to_one:
         return
-    network, X, goal = problem(sizes)
-    expected = oracle.bend(lambda theta: loss_of(network, X, goal, theta), network.theta.numpy())
-    np.testing.assert_allclose(curvature(network, torch.from_numpy(X), goal), expected, atol=1e-7)
+    network, X, target = problem(sizes)
+    expected = oracle.bend(lambda theta: loss_of(network, X, target, theta), network.theta.numpy())
+    np.testing.assert_allclose(curvature(network, torch.from_numpy(X), target), expected, atol=1e-7)
 
 
 def test_curvature_in_blocks_of_rows_is_that_of_all_rows(monkeypatch):
-    network, X, goal = problem((4, 5, 3))
-    whole = curvature(network, torch.from_numpy(X), goal)
+    network, X, target = problem((4, 5, 3))
+    whole = curvature(network, torch.from_numpy(X), target)
     monkeypatch.setattr("tamis.rank.neural._network._BLOCK", 2 * 25)
-    np.testing.assert_allclose(curvature(network, torch.from_numpy(X), goal), whole, rtol=1e-12)
+    np.testing.assert_allclose(curvature(network, torch.from_numpy(X), target), whole, rtol=1e-12)
 
 
 @pytest.mark.parametrize("sizes", [(4, 3, 2), (4, 3), (4, 5, 4, 1)], ids=str)
 @pytest.mark.parametrize("block", [1, 2**21])
 def test_leaving_an_input_out_is_holding_it_at_zero(sizes, block, monkeypatch):
     monkeypatch.setattr("tamis.rank.neural._network._BLOCK", block)
-    network, X, goal = problem(sizes)
-    found = losses_without(network, torch.from_numpy(X), goal)
-    expected = [loss_of(network, oracle.without(X, j), goal) for j in range(4)]
+    network, X, target = problem(sizes)
+    found = losses_without(network, torch.from_numpy(X), target)
+    expected = [loss_of(network, oracle.without(X, j), target) for j in range(4)]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -159,7 +159,7 @@ def test_the_saturating_decay_is_the_printed_one_and_so_is_its_gradient(w, eps1,
         return sum(eps1 * beta * v**2 / (1 + beta * v**2) + eps2 * v**2 for v in x)
 
     assert penalties.saturating_decay(w, eps1, eps2, beta).item() == pytest.approx(printed(w.tolist()), abs=1e-12)
-    found = penalties.saturating_decay_slope(w, eps1, eps2, beta)
+    found = penalties.saturating_decay_gradient(w, eps1, eps2, beta)
     np.testing.assert_allclose(found, oracle.slope(printed, w.numpy()), atol=1e-6)
 
 
@@ -167,13 +167,13 @@ def test_the_saturating_decay_is_the_printed_one_and_so_is_its_gradient(w, eps1,
 
 
 def test_training_ends_where_the_gradient_vanishes_and_leaves_fixed_entries_alone():
-    network, X, goal = problem((4, 3, 1), n_samples=30)
+    network, X, target = problem((4, 3, 1), n_samples=30)
     Z, decay = torch.from_numpy(X), 0.01
     free = np.arange(network.theta.numel()) != 2
     start = network.theta.clone()
 
     def objective():
-        loss, gradient = network.loss_and_gradient(Z, goal)
+        loss, gradient = network.loss_and_gradient(Z, target)
         return loss + 0.5 * decay * network.theta.square().sum(), gradient + decay * network.theta
 
     training = train(network, objective, max_iter=5000, tol=1e-15, free=free)
@@ -186,7 +186,7 @@ def test_training_ends_where_the_gradient_vanishes_and_leaves_fixed_entries_alon
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_proximal_training_of_a_linear_model_is_optimal_and_its_zeros_exact(n_outputs):
-    network, X, goal = problem((12, n_outputs), n_samples=40)
+    network, X, target = problem((12, n_outputs), n_samples=40)
     Z, strength, shape = torch.from_numpy(X), 0.05, (12, n_outputs)
 
     def penalty(theta):
@@ -198,10 +198,10 @@ def test_proximal_training_of_a_linear_model_is_optimal_and_its_zeros_exact(n_ou
         return theta
 
     training = train_proximal(
-        network, lambda: network.loss_and_gradient(Z, goal), penalty, shrink, max_iter=5000, tol=1e-13
+        network, lambda: network.loss_and_gradient(Z, target), penalty, shrink, max_iter=5000, tol=1e-13
     )
     assert training.converged
-    loss, gradient = network.loss_and_gradient(Z, goal)
+    loss, gradient = network.loss_and_gradient(Z, target)
     assert (loss + penalty(network.theta)).item() == pytest.approx(training.objective, rel=1e-9)
     slope, weights = gradient[: 12 * n_outputs].view(shape).numpy(), network.layers[0][0].numpy()
     length, limit = np.linalg.norm(weights, axis=1), strength * n_outputs**0.5
@@ -397,11 +397,11 @@ def test_a_table_of_any_size_is_read_without_scaling_its_columns(exponent):
 
 
 def test_proximal_training_ends_where_the_objective_is_no_number():
-    network, X, goal = problem((4, 3, 1))
+    network, X, target = problem((4, 3, 1))
     Z = torch.from_numpy(np.where(np.arange(4) == 1, np.nan, X))
     training = train_proximal(
         network,
-        lambda: network.loss_and_gradient(Z, goal),
+        lambda: network.loss_and_gradient(Z, target),
         lambda theta: theta.abs().sum(),
         lambda theta, length: theta,
         max_iter=50,

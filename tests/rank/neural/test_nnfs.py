@@ -40,7 +40,7 @@ def test_the_first_to_leave_costs_least_and_its_cost_is_the_printed_one():
     found = ranker.fit(X, y)
     work, network, _ = trained(ranker, X, y)
     layers, Z = [(weights.numpy(), bias.numpy()) for weights, bias in network.layers], work.inputs.table
-    wanted = work.goal.values.numpy()
+    wanted = work.target.values.numpy()
     cost = [oracle.loss(layers, oracle.without(Z, j), wanted, False) for j in range(5)]
     cost -= oracle.loss(layers, Z, wanted, False)
     last = found.path_[-1]

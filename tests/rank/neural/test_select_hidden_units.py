@@ -66,7 +66,7 @@ def test_training_recovers_a_noiseless_network_to_rounding_and_its_weights_too()
     rng = np.random.RandomState(2)
     true, X = random_network(rng), rng.standard_normal((300, 4))
     y = true.predict(X)
-    trained = Trainer(X, y, 10, 500, 1e-4, rng).from_nothing(3)
+    trained = Trainer(X, y, 10, 500, 1e-4, rng).from_random_units(3)
     assert trained.converged
     assert trained.error < 1e-12
     sign = np.sign(trained.network.output_weights)[:, None]
@@ -155,7 +155,7 @@ def test_on_the_rows_that_trained_it_a_needless_unit_beats_the_published_probe()
     for seed in range(20):
         rng = np.random.RandomState(seed)
         X, y = rng.standard_normal((300, 8)), rng.standard_normal(300)
-        unit = Trainer(X, y, 2, 200, 1e-4, rng).from_nothing(1).network
+        unit = Trainer(X, y, 2, 200, 1e-4, rng).from_random_units(1).network
         chances = [chance_on_training_rows(unit, X, y, rule) for rule in ("none", "best-of-remaining")]
         assert chances[0] == pytest.approx(chances[1])  # a single candidate: the best of one
         kept.append(chances[0] <= 0.05)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tamis.kernels.arrays import blocks
 from tamis.rank.relief import _relief_weights as relief
-from tamis.rank.relief._relief_weights import Rows, compare_classes, scale_to_unit_range, sum_differences
+from tamis.rank.relief._relief_weights import NeighborSearch, compare_classes, scale_to_unit_range, sum_differences
 from tests.oracles.relief import nearest, scaled
 
 METRICS = ("euclidean", "manhattan")
@@ -61,7 +61,7 @@ def test_the_nearest_are_those_of_a_plain_sort_and_ties_go_to_the_first(
     X = table(seed, n_rows, n_columns, levels)
     k = data.draw(st.integers(1, n_rows - 2))
     Z, _ = scale_to_unit_range(X.astype(dtype))
-    rows, block = Rows(Z, metric), np.arange(1, n_rows)
+    rows, block = NeighborSearch(Z, metric), np.arange(1, n_rows)
     candidates = np.arange(1, n_rows)  # not all
     found = rows.nearest(block, candidates, rows.distances(block)[:, candidates], k, in_order=in_order)
     for i, chosen in zip(block, found, strict=True):
@@ -74,7 +74,7 @@ def test_rounding_of_the_matrix_product_never_decides(dtype):
     """Copies of one row far from the origin: all distances are zero, and what the product says of them is noise."""
     X = np.repeat(table(0, 40, 300), 6, axis=0)
     Z, _ = scale_to_unit_range(X.astype(dtype))
-    rows, everyone = Rows(Z + dtype(5), "euclidean"), np.arange(len(Z))
+    rows, everyone = NeighborSearch(Z + dtype(5), "euclidean"), np.arange(len(Z))
     found = rows.nearest(everyone, everyone, rows.distances(everyone), 3)
     for i, chosen in enumerate(found):
         copies = [n for n in range(i - i % 6, i - i % 6 + 6) if n != i]
@@ -106,8 +106,8 @@ def test_copies_of_a_column_get_the_same_sum_bit_for_bit_wherever_they_stand(dty
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_neither_threads_nor_blocks_change_the_result(n_threads, monkeypatch):
     X, codes = table(0, 150, 6), np.arange(150) % 3
-    rows, everyone = Rows(scale_to_unit_range(X)[0], "euclidean"), np.arange(150)
+    rows, everyone = NeighborSearch(scale_to_unit_range(X)[0], "euclidean"), np.arange(150)
     expected = compare_classes(rows, codes, everyone, 4)
-    monkeypatch.setattr(blocks, "_openmp_effective_n_threads", lambda: n_threads)
+    monkeypatch.setattr(blocks, "openmp_effective_n_threads", lambda: n_threads)
     monkeypatch.setattr(relief, "_MOST_ROWS", 16)
     np.testing.assert_allclose(compare_classes(rows, codes, everyone, 4), expected, rtol=1e-12, atol=1e-15)

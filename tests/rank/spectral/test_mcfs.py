@@ -8,7 +8,7 @@ from sklearn.linear_model import Lasso
 
 from tamis import MCFS
 from tamis.kernels.graph.affinity import informative_eigenvectors, inverse_root
-from tamis.rank.spectral._mcfs import twin_columns
+from tamis.rank.spectral._mcfs import group_copies
 
 
 def table(n=40, d=12, seed=0):
@@ -79,13 +79,13 @@ def test_copies_get_the_weight_that_one_alone_would():
     np.testing.assert_array_equal(crowded.scores_[12:], crowded.scores_[:2])
 
 
-def test_twins_are_found_whatever_their_sign_and_last_digits():
+def test_copies_are_found_whatever_their_sign_and_last_digits():
     rng = np.random.RandomState(0)
     Z = rng.standard_normal((30, 4))
     Z = np.column_stack([Z, -Z[:, 1], Z[:, 0] * (1 + 1e-12), Z[:, 2] + 0.01 * Z[:, 3]])
-    single, twin_of, sign = twin_columns(Z)
+    single, copy_of, sign = group_copies(Z)
     assert single.tolist() == [0, 1, 2, 3, 6]
-    assert twin_of.tolist() == [0, 1, 2, 3, 1, 0, 4]
+    assert copy_of.tolist() == [0, 1, 2, 3, 1, 0, 4]
     assert sign.tolist() == [1, 1, 1, 1, -1, 1, 1]
 
 

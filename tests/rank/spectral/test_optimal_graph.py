@@ -76,7 +76,7 @@ def test_the_laplacian_measures_distances_along_the_graph():
 
 
 @pytest.mark.parametrize("dense_up_to", [10**6, 0], ids=["dense", "Lanczos"])
-def test_the_smoothest_indicator_reaches_the_least_roughness(monkeypatch, dense_up_to):
+def test_the_smoothest_indicator_reaches_the_least_energy(monkeypatch, dense_up_to):
     monkeypatch.setattr(optimal_graph, "_DENSE", dense_up_to)
     L = laplacian_of(learn_graph(points(80, 2), 0.3))
     F = smoothest_indicator(L, 4)

@@ -6,8 +6,8 @@ from scipy import sparse
 
 from tamis import SPEC, LaplacianScore
 from tamis.kernels.arrays.columns import as_columns
-from tamis.kernels.graph.affinity import SparseGraph, roughness
-from tamis.rank.spectral._spec import alignment, roughness_by_spectrum
+from tamis.kernels.graph.affinity import SparseGraph, dirichlet_energy
+from tamis.rank.spectral._spec import alignment, energy_by_spectrum
 from tests.oracles.graph import heat_matrix, spec_scores
 
 
@@ -46,7 +46,7 @@ def test_on_a_ring_waves_have_their_eigenvalues():
     values = 1 - np.cos(2 * np.pi * np.array([1, 2, 5]) / 24)
     graph = ring(24)
     columns = as_columns(waves, graph.degree)
-    np.testing.assert_allclose(roughness(graph, waves) / columns.norm2, values)  # phi 1 and phi 2
+    np.testing.assert_allclose(dirichlet_energy(graph, waves) / columns.norm2, values)  # phi 1 and phi 2
     np.testing.assert_allclose(
         alignment(graph, columns, 4) / columns.norm2, [2 - values[0], 2 - values[1], 0], atol=1e-9
     )
@@ -59,8 +59,8 @@ def test_on_a_ring_the_offset_lowers_phi_1_and_not_phi_2():
     value = 1 - np.cos(2 * np.pi / 24)
     about_mean = as_columns(X, graph.degree).norm2
     size = as_columns(X, graph.degree, fit_intercept=False).norm2
-    assert roughness(graph, X)[0] / about_mean[0] == pytest.approx(value)
-    assert roughness(graph, X)[0] / size[0] == pytest.approx(value * 0.5 / 100.5)
+    assert dirichlet_energy(graph, X)[0] / about_mean[0] == pytest.approx(value)
+    assert dirichlet_energy(graph, X)[0] / size[0] == pytest.approx(value * 0.5 / 100.5)
 
 
 def test_phi_2_is_the_laplacian_score():
@@ -78,7 +78,7 @@ def test_the_whole_spectrum_gives_the_same_as_the_quadratic_form(phi):
 def test_the_spectrum_without_its_first_vector_drops_what_is_constant():
     graph = ring(10)
     F = np.column_stack([np.ones(10), np.arange(10.0)])
-    assert roughness_by_spectrum(graph, F, without_first=True)[0] == pytest.approx(0, abs=1e-12)
+    assert energy_by_spectrum(graph, F, without_first=True)[0] == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize("phi", [1, 2, 3])

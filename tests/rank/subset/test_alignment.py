@@ -33,14 +33,14 @@ def test_figures_are_those_of_the_definition_whatever_was_added_and_dropped(seed
     Y, affinity, T = problem(seed)
     kept = data.draw(st.lists(st.integers(0, 19), min_size=3, max_size=8, unique=True))
     search = AlignmentSearch(Y, affinity, kept)
-    gone = data.draw(st.sampled_from(kept))
-    search.drop(gone)
-    left = [j for j in kept if j != gone]
-    assert search.kept == left
+    removed = data.draw(st.sampled_from(kept))
+    search.remove(removed)
+    remaining = [j for j in kept if j != removed]
+    assert search.kept == remaining
     grown = search.alignment_with()
     for j in range(20):
-        assert grown[j] == (-np.inf if j in left else pytest.approx(alignment(Y, T, [*left, j])))
-    expected = [alignment(Y, T, [c for c in left if c != j]) for j in left]
+        assert grown[j] == (-np.inf if j in remaining else pytest.approx(alignment(Y, T, [*remaining, j])))
+    expected = [alignment(Y, T, [c for c in remaining if c != j]) for j in remaining]
     np.testing.assert_allclose(search.alignment_without(), expected)
 
 
@@ -72,16 +72,16 @@ def test_after_improving_no_single_exchange_helps(seed, size):
         assert max(others) <= reached * (1 + 1e-8)
 
 
-def test_exchanges_are_counted_and_limited():
+def test_swaps_are_counted_and_limited():
     Y, affinity, _ = problem()
     assert AlignmentSearch(Y, affinity, [0, 1, 2, 3]).improve(1) == 1
 
 
-def test_without_room_to_remember_products_the_result_is_the_same(monkeypatch):
+def test_without_room_to_cache_products_the_result_is_the_same(monkeypatch):
     Y, affinity, _ = problem()
-    remembered = AlignmentSearch(Y, affinity, [0, 1, 2, 3])
-    remembered.improve(100)
+    cached = AlignmentSearch(Y, affinity, [0, 1, 2, 3])
+    cached.improve(100)
     monkeypatch.setattr(module, "_CACHED", 0)
-    forgotten = AlignmentSearch(Y, affinity, [0, 1, 2, 3])
-    forgotten.improve(100)
-    assert forgotten.kept == remembered.kept
+    computed = AlignmentSearch(Y, affinity, [0, 1, 2, 3])
+    computed.improve(100)
+    assert computed.kept == cached.kept

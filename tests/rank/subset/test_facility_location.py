@@ -7,7 +7,7 @@ import pytest
 
 from tamis.kernels.subset.column_subset import center_columns
 from tamis.rank.subset import _facility_location as facility_location
-from tamis.rank.subset._facility_location import CoverSearch, assign_columns, worths
+from tamis.rank.subset._facility_location import FacilityLocationSearch, assign_columns, similarities
 from tests.oracles.column_subset import medoids, squared_correlations
 
 
@@ -20,7 +20,7 @@ def clusters(shape, seed=0, n_groups=5, noise=0.7):
 
 
 def search(X, standardize=True):
-    return CoverSearch(*center_columns(X, scale=standardize, share=True))
+    return FacilityLocationSearch(*center_columns(X, scale=standardize, share=True))
 
 
 @pytest.mark.parametrize("standardize", [True, False])
@@ -43,7 +43,7 @@ def test_lazy_equals_plain_greedy(shape, noise, standardize):
         {"_BLOCK": 1, "_CACHED": 1},
         {"_SHORT": 1.0},
         {"_SHORT": 0.0},
-        {"_KEPT": 0},
+        {"_STORED": 0},
         {"_EXACT": 1},
     ],
     ids=str,
@@ -72,7 +72,9 @@ def test_no_matrix_of_all_pairs_is_built(monkeypatch):
     X = clusters((20, 500))
     sizes = []
     monkeypatch.setattr(facility_location, "_BLOCK", 5000)
-    monkeypatch.setattr(facility_location, "worths", lambda *args: sizes.append(worths(*args).size) or worths(*args))
+    monkeypatch.setattr(
+        facility_location, "similarities", lambda *args: sizes.append(similarities(*args).size) or similarities(*args)
+    )
     list(islice(search(X), 30))
     assert max(sizes) <= 16 * 500
 

@@ -163,8 +163,8 @@ def test_a_sketch_of_a_table_that_is_large_both_ways_does_about_as_well(monkeypa
 
 
 def test_more_features_than_are_chosen_one_by_one(monkeypatch):
-    monkeypatch.setattr(faithful_set, "MOST", 5)
-    monkeypatch.setattr("tamis.rank.subset._neighbor_faithful.MOST", 5)
+    monkeypatch.setattr(faithful_set, "MAX_GREEDY", 5)
+    monkeypatch.setattr("tamis.rank.subset._neighbor_faithful.MAX_GREEDY", 5)
     X = table()
     found = NeighborFaithful(stop=12).fit(X)
     assert found.support_.sum() == 12

@@ -53,7 +53,7 @@ def test_all_columns_are_ranked_those_that_come_late_by_their_gain_at_once(one_b
     assert np.all(np.diff([gain for _, gain in found[one_by_one:]]) <= 0)
 
 
-def test_figures_keep_their_digits_over_a_long_path():
+def test_gains_keep_their_digits_over_a_long_path():
     Y = columns(shape=(10, 200))
     found = list(search_of(Y, 0.1))
     assert sum(gain for _, gain in found) == pytest.approx(1 - ridge_loss(Y, list(range(200)), 0.1), rel=1e-9)

@@ -1,11 +1,11 @@
-r"""Similarity of samples as a graph, and the smoothness of features along it.
+r"""Similarity of samples as a graph, and the smoothness (Dirichlet energy) of features along it.
 
 A graph holds non-negative symmetric weights :math:`M_{ik}` between different samples and one weight for the loop of a
-sample to itself. The loop enters the degrees :math:`\Delta_{ii} = \sum_k M_{ik}` alone, for no feature varies along it:
+sample to itself. The loop enters the degrees :math:`\Delta_{ii} = \sum_k M_{ik}` alone, as it cancels in the Laplacian:
 
 .. math:: f' (\Delta - M) f = \tfrac12 \sum_{i \ne k} M_{ik} (f_i - f_k)^2
 
-needs no loops, and so keeps its digits even where all other weights are tiny beside them.
+is computed without loops, and so keeps its digits even where all other weights are tiny beside them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.neighbors.search import nearest_neighbors
 
 _BLOCK = 2**23  # numbers of a kernel matrix held at a time
-_CACHE = 2**18  # those of them that are worked on at a time
+_CACHE = 2**18  # numbers of it that one thread computes at a time
 _DEVICE_BLOCK = 2**26  # the same on an accelerator
-_DENSE = 200  # samples up to which a whole eigen-decomposition is quicker than an iterative one
+_DENSE = 200  # samples up to which a dense eigendecomposition is faster than Lanczos
 
 
 class Graph(ABC):
-    """Weights between samples, seen through products.
+    """Weights between samples, as a linear operator.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class SparseGraph(Graph):
 
 
 class ClassGraph(Graph):
-    """Samples of one class are tied by 1 / (size of the class), others not at all; never held as a matrix."""
+    """Weight 1 / (size of the class) between samples of one class, 0 otherwise; never held as a matrix."""
 
     def __init__(self, codes: np.ndarray) -> None:
         self.n_samples = codes.size
@@ -100,25 +100,25 @@ class ClassGraph(Graph):
 
 
 class KernelGraph(Graph):
-    """All pairs, ``exp(-d^2 / (2 width^2))``; computed anew in blocks of rows at every product, if it takes several."""
+    """All pairs, ``exp(-d^2 / (2 width^2))``; a matrix too large to hold is computed by blocks at every product."""
 
     def __init__(self, X: Any, width: float, *, loop: float = 1.0) -> None:
         self.X = X if sparse.issparse(X) else X - X.mean(axis=0)
         self.width = width
         self.loop = loop
         self.n_samples = X.shape[0]
-        self._whole: np.ndarray | None = None
+        self._matrix: np.ndarray | None = None
         self.between = self.dot(np.ones(self.n_samples))
 
     def dot(self, F: Any) -> np.ndarray:
         """One pass over the kernel matrix."""
-        if self._whole is not None:
-            return self._whole @ F
+        if self._matrix is not None:
+            return self._matrix @ F
         parts = list(blocks(self.n_samples, _CACHE // self.n_samples))
         if self.n_samples**2 > _BLOCK:
             return np.concatenate(list(map_in_threads(lambda part: self._kernel(part) @ F, parts)))
-        self._whole = np.concatenate(list(map_in_threads(self._kernel, parts)))
-        return self._whole @ F
+        self._matrix = np.concatenate(list(map_in_threads(self._kernel, parts)))
+        return self._matrix @ F
 
     def _kernel(self, part: slice) -> np.ndarray:
         rows = np.arange(part.start, part.stop)
@@ -134,7 +134,7 @@ class KernelGraph(Graph):
 def neighbor_graph(
     X: Any, n_neighbors: int, *, weight: str = "heat", width: float | None = None, loop: float = 0.0
 ) -> SparseGraph:
-    """Tie every sample to its nearest neighbors, and them to it.
+    """Connect every sample with its nearest neighbors, symmetrically.
 
     Parameters
     ----------
@@ -156,13 +156,13 @@ def neighbor_graph(
     n_samples = X.shape[0]
     n_neighbors = min(n_neighbors, n_samples - 1)
     points = normalize(X) if weight == "cosine" else X
-    found, apart = nearest_neighbors(points, n_neighbors)
-    indices, distances = to_numpy(found), to_numpy(apart).astype(float)
+    indices, distances = map(to_numpy, nearest_neighbors(points, n_neighbors))
+    distances = distances.astype(float)
     if weight == "heat":
         scale = heat_width(distances) if width is None else width
         values = heat_kernel(distances, scale)
     elif weight == "cosine":
-        empty = _rows_of_zeros(points)  # they have no direction
+        empty = _rows_of_zeros(points)  # rows of zeros have no direction
         values = np.clip(1.0 - distances**2 / 2.0, 0.0, None)
         values[empty[:, None] | empty[indices]] = 0.0
     else:
@@ -203,46 +203,47 @@ def laplacian_dot(graph: Graph, F: Any) -> Any:
     return (graph.between[:, None] if F.ndim == 2 else graph.between) * F - graph.dot(F)
 
 
-def roughness(graph: Graph, X: Any) -> np.ndarray:
+def dirichlet_energy(graph: Graph, X: Any) -> np.ndarray:
     """``f' (Delta - M) f`` of every column: one sparse product, in blocks of columns, where the graph is sparse."""
     if sparse.issparse(X):
         return np.asarray(X.multiply(laplacian_dot(graph, X)).sum(axis=0)).ravel()
     xp, _, _ = get_namespace_and_device(X)
     if not is_numpy_namespace(xp) and isinstance(graph, SparseGraph):
-        return _roughness_on_device(graph, X)
+        return _dirichlet_energy_on_device(graph, X)
     X = to_numpy(X)
-    found = np.empty(X.shape[1])
+    energy = np.empty(X.shape[1])
     for block in blocks(X.shape[1], _BLOCK // X.shape[0]):
         F = X[:, block].astype(float)
-        F -= F.mean(axis=0)  # the Laplacian does not see it, but rounding does
-        found[block] = np.einsum("ij,ij->j", F, laplacian_dot(graph, F))
-    return np.clip(found, 0.0, None)
+        F -= F.mean(axis=0)  # changes nothing but rounding errors: constants are in the null space of the Laplacian
+        energy[block] = np.einsum("ij,ij->j", F, laplacian_dot(graph, F))
+    return np.clip(energy, 0.0, None)
 
 
-def _roughness_on_device(graph: SparseGraph, X: Any) -> np.ndarray:
+def _dirichlet_energy_on_device(graph: SparseGraph, X: Any) -> np.ndarray:
     """Sum over the edges of ``w (f_i - f_k)^2``, by gathering rows where the table lives."""
     xp, _, device = get_namespace_and_device(X)
     accumulator = max_precision_float_dtype(xp, device)
     edges = sparse.triu(graph.weights, k=1).tocoo()
     ends = [move_to(end.astype(np.int64), xp=xp, device=device) for end in (edges.row, edges.col)]
     weight = xp.astype(move_to(edges.data, xp=xp, device=device), accumulator)
-    found = xp.zeros(X.shape[1], dtype=accumulator, device=device)
+    energy = xp.zeros(X.shape[1], dtype=accumulator, device=device)
     for some in blocks(edges.nnz, _DEVICE_BLOCK // X.shape[1]):
-        apart = xp.take(X, ends[0][some], axis=0) - xp.take(X, ends[1][some], axis=0)
-        found = found + weight[some] @ xp.astype(apart, accumulator, copy=False) ** 2
-    return to_numpy(found)
+        difference = xp.take(X, ends[0][some], axis=0) - xp.take(X, ends[1][some], axis=0)
+        energy = energy + weight[some] @ xp.astype(difference, accumulator, copy=False) ** 2
+    return to_numpy(energy)
 
 
 def smoothest_eigenvectors(graph: Graph, n_vectors: int) -> tuple[np.ndarray, np.ndarray]:
     """Smallest eigenvalues of the normalized Laplacian, ascending, with their eigenvectors as columns.
 
-    Every connected part is decomposed by itself, so that the eigenvalue 0 is found as often as there are parts; small
-    ones wholly, large ones by Lanczos iterations from a fixed start. The largest entry of each vector is positive.
+    Every connected component is decomposed by itself, so that the eigenvalue 0 has its multiplicity, the number of
+    components; small ones densely, large ones by Lanczos iterations from a fixed start. The largest entry of each
+    vector is positive.
     """
     n_vectors = min(n_vectors, graph.n_samples)
-    parts = _parts(graph)
+    components = _components(graph)
     values, vectors, owners = [], [], []
-    for number, rows in enumerate(parts):
+    for number, rows in enumerate(components):
         value, vector = _largest_similarities(graph, rows, min(n_vectors, rows.size))
         values.append(1.0 - value)
         vectors.append(vector)
@@ -252,36 +253,36 @@ def smoothest_eigenvectors(graph: Graph, n_vectors: int) -> tuple[np.ndarray, np
     embedding = np.zeros((graph.n_samples, n_vectors))
     for place, index in enumerate(chosen):
         number, column = owners[index]
-        embedding[parts[number], place] = vectors[number][:, column]
+        embedding[components[number], place] = vectors[number][:, column]
     largest = np.argmax(np.abs(embedding) > np.abs(embedding).max(axis=0) * (1 - 1e-8), axis=0)
     return np.clip(every[chosen], 0.0, None), embedding * np.sign(embedding[largest, np.arange(n_vectors)])
 
 
 def informative_eigenvectors(graph: Graph, n_vectors: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same without the first, ``Delta^1/2 1``, which says nothing; all are orthogonal to it.
+    """The same without the trivial eigenvector ``Delta^1/2 1``; all are orthogonal to it.
 
-    In a graph of several parts it is one direction among those of eigenvalue 0; the others are kept. Fewer are returned
+    In a graph of several components it is one direction of the eigenspace of 0; the others are kept. Fewer are returned
     where there are no more.
     """
     if isinstance(graph, ClassGraph):
-        n_vectors = min(n_vectors, graph.members.shape[0] - 1)  # beyond, all directions inside the classes are alike
-    first = np.sqrt(graph.degree)
-    first /= np.linalg.norm(first)
-    values, vectors = smoothest_eigenvectors(graph, max(n_vectors + 1, len(_parts(graph))))
-    flat = values < 1e-10
-    rest = vectors[:, flat] - np.outer(first, first @ vectors[:, flat])
-    basis, size, _ = linalg.svd(rest, full_matrices=False)
+        n_vectors = min(n_vectors, graph.members.shape[0] - 1)  # all directions within classes have eigenvalue 1
+    trivial = np.sqrt(graph.degree)
+    trivial /= np.linalg.norm(trivial)
+    values, vectors = smoothest_eigenvectors(graph, max(n_vectors + 1, len(_components(graph))))
+    in_null_space = values < 1e-10
+    others = vectors[:, in_null_space] - np.outer(trivial, trivial @ vectors[:, in_null_space])
+    basis, size, _ = linalg.svd(others, full_matrices=False)
     kept = basis[:, size > 1e-6]
-    values = np.concatenate([np.zeros(kept.shape[1]), values[~flat]])[:n_vectors]
-    return values, np.column_stack([kept, vectors[:, ~flat]])[:, :n_vectors]
+    values = np.concatenate([np.zeros(kept.shape[1]), values[~in_null_space]])[:n_vectors]
+    return values, np.column_stack([kept, vectors[:, ~in_null_space]])[:, :n_vectors]
 
 
-def _parts(graph: Graph) -> list[np.ndarray]:
-    """Rows of every connected part; a graph that is no sparse matrix is taken as one."""
+def _components(graph: Graph) -> list[np.ndarray]:
+    """Rows of every connected component; a graph that is no sparse matrix is taken as connected."""
     if not isinstance(graph, SparseGraph):
         return [np.arange(graph.n_samples)]
-    n_parts, labels = csgraph.connected_components(graph.weights, directed=False)
-    return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels, minlength=n_parts))[:-1])
+    n_components, labels = csgraph.connected_components(graph.weights, directed=False)
+    return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels, minlength=n_components))[:-1])
 
 
 def _largest_similarities(graph: Graph, rows: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

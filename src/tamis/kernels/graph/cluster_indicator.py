@@ -5,8 +5,8 @@ With S the normalized similarities of a graph, a cluster indicator F of shape (n
 .. math:: J(F) = \nu \, \mathrm{Tr}\, F'(I - S) F + \alpha \, \ell(F - N) + \sum_i v_i \|t_i - f_i C\|^2
           + \frac{\gamma}{2} \|F'F - I\|^2, \qquad F \ge 0,
 
-where :math:`\ell(Y) = \min_A \sum_i d_i \|y_i - z_i A\|^2 + \ldots` is what a ridge regression on the features leaves
-of Y. No method here asks for more.
+where :math:`\ell(Y) = \min_A \sum_i d_i \|y_i - z_i A\|^2 + \ldots` is the loss of a ridge regression of Y
+on the features. The methods here use some of these terms each.
 
 *The step.* At a positive :math:`\tilde F`, :math:`\ell` lies below its value with :math:`A` held at the best for
 :math:`\tilde F`, so that its gradient there needs no derivative of A. Collect the attraction
@@ -30,9 +30,9 @@ each entry minimizes :math:`a u^2 + b u^4 / 2 - 2 c \log u` (times :math:`\tilde
 
 .. math:: u^2 = \frac{2 c}{a + \sqrt{a^2 + 4 b c}},
 
-and J cannot rise. As each bound has a single valley, the same holds for the point above a floor that is nearest to it,
-which keeps entries from sticking at zero. The usual rule :math:`u = (c / (a + b))^{1/4}` bounds squares by fourth
-powers too, and so takes shorter steps.
+and J cannot rise (majorization-minimization). As each bound is unimodal, the same holds for the minimum of the bound
+above a floor, which keeps entries from staying at zero for good. The usual rule :math:`u = (c / (a + b))^{1/4}` bounds
+squares by fourth powers too, and so takes shorter steps.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ import numpy as np
 from tamis.kernels.graph.affinity import Graph
 from tamis.kernels.graph.row_sparse import RowRidge
 
-FLOOR = 1e-10  # least membership: zero, but for products, which could not leave it
-_LONGEST = 16.0  # stride
-_LARGEST = 1e6  # factor in one step
+FLOOR = 1e-10  # least membership; a multiplicative step could not leave zero
+_MAX_RELAXATION = 16.0  # exponent of the factors of a step
+_MAX_FACTOR = 1e6  # factor of an over-relaxed step
 
 
 class Reconstruction(NamedTuple):
@@ -58,10 +58,10 @@ class Reconstruction(NamedTuple):
     gram: np.ndarray
 
 
-class View(NamedTuple):
-    """What is known at a point: ``S F``, ``Z A`` and J up to a constant."""
+class Evaluation(NamedTuple):
+    """At a point F: ``S F``, ``Z A`` and J up to a constant."""
 
-    similar: np.ndarray
+    smoothed: np.ndarray
     fitted: np.ndarray
     value: float
 
@@ -96,23 +96,23 @@ class IndicatorProblem:
     noise: np.ndarray | None = None
     reconstruction: Reconstruction | None = None
 
-    def look(self, F: np.ndarray) -> View:
+    def evaluate(self, F: np.ndarray) -> Evaluation:
         """Evaluate J and what its step needs: one product with the graph, one regression."""
-        similar = self.graph.normalized_dot(F)
+        smoothed = self.graph.normalized_dot(F)
         target = F if self.noise is None else F - self.noise
         fitted = self.regression.fitted(target)
-        value = self.smoothness * np.vdot(F, F - similar) + self.alpha * self.regression.loss(target, fitted)
+        value = self.smoothness * np.vdot(F, F - smoothed) + self.alpha * self.regression.loss(target, fitted)
         if self.reconstruction is not None:
             weight, projection, gram = self.reconstruction
             value += np.vdot(F, weight * (F @ gram - 2.0 * projection))
-        return View(similar, fitted, float(value) + orthogonality_penalty(F, self.orthogonality))
+        return Evaluation(smoothed, fitted, float(value) + orthogonality_penalty(F, self.orthogonality))
 
-    def factors(self, F: np.ndarray, view: View) -> np.ndarray:
-        """Factors u by which the bound says to multiply ``F``."""
+    def factors(self, F: np.ndarray, at: Evaluation) -> np.ndarray:
+        """Factors u that minimize the bound at ``F``."""
         loss_weight = self.alpha * self.regression.row_weight
-        attraction = loss_weight * (view.fitted if self.noise is None else view.fitted + self.noise)
+        attraction = loss_weight * (at.fitted if self.noise is None else at.fitted + self.noise)
         a = (self.smoothness + loss_weight) * F
-        c = self.smoothness * view.similar + self.orthogonality * F
+        c = self.smoothness * at.smoothed + self.orthogonality * F
         if self.reconstruction is not None:
             weight, projection, gram = self.reconstruction
             attraction = attraction + weight * projection
@@ -135,16 +135,18 @@ def orthogonality_penalty(F: np.ndarray, weight: float) -> float:
 
 
 def indicator_of(labels: np.ndarray, n_clusters: int, *, offset: float) -> np.ndarray:
-    """Memberships of unit norm per cluster, plus an offset that leaves every entry free to move."""
+    """Memberships of unit norm per cluster, plus a positive offset: a multiplicative step could not leave zero."""
     members = (labels[:, None] == np.arange(n_clusters)).astype(float)
     return members / np.sqrt(np.maximum(members.sum(axis=0), 1.0)) + offset
 
 
-def descend(problem: IndicatorProblem, F: np.ndarray, n_steps: int, stride: float = 1.0) -> tuple[np.ndarray, float]:
-    r"""Lower J by multiplicative steps, lengthened as long as that pays.
+def descend(
+    problem: IndicatorProblem, F: np.ndarray, n_steps: int, relaxation: float = 1.0
+) -> tuple[np.ndarray, float]:
+    r"""Lower J by multiplicative steps with over-relaxation.
 
-    A step multiplies by :math:`u^\omega`. The bound proves descent for :math:`\omega = 1`; longer strides are tried,
-    kept where J goes down, and grown by half; else the plain step is taken and the stride starts over.
+    A step multiplies by :math:`u^\omega`. The bound proves descent for :math:`\omega = 1`; larger exponents are tried,
+    kept where J goes down, and raised by half; else the plain step is taken and the exponent starts over.
 
     Parameters
     ----------
@@ -152,27 +154,27 @@ def descend(problem: IndicatorProblem, F: np.ndarray, n_steps: int, stride: floa
     F : ndarray of shape (n_samples, n_clusters)
         At least ``FLOOR`` everywhere.
     n_steps : int
-    stride : float, default=1
-        :math:`\omega` to begin with.
+    relaxation : float, default=1
+        The first :math:`\omega`.
 
     Returns
     -------
     F : ndarray
-    stride : float
-        To go on with.
+    relaxation : float
+        :math:`\omega` for the next call.
     """
-    view = problem.look(F)
+    at = problem.evaluate(F)
     for _ in range(n_steps):
-        factors = problem.factors(F, view)
-        if stride > 1.0:
-            far = np.maximum(F * np.minimum(factors**stride, _LARGEST), FLOOR)
-            seen = problem.look(far)
-            if seen.value <= view.value:
-                F, view, stride = far, seen, min(1.5 * stride, _LONGEST)
+        factors = problem.factors(F, at)
+        if relaxation > 1.0:
+            relaxed = np.maximum(F * np.minimum(factors**relaxation, _MAX_FACTOR), FLOOR)
+            at_relaxed = problem.evaluate(relaxed)
+            if at_relaxed.value <= at.value:
+                F, at, relaxation = relaxed, at_relaxed, min(1.5 * relaxation, _MAX_RELAXATION)
                 continue
-            stride = 1.0
+            relaxation = 1.0
         else:
-            stride = 1.5
+            relaxation = 1.5
         F = np.maximum(F * factors, FLOOR)
-        view = problem.look(F)
-    return F, stride
+        at = problem.evaluate(F)
+    return F, relaxation

@@ -1,4 +1,4 @@
-r"""Least squares whose weights are shrunk by rows, so that whole features drop out.
+r"""Least squares with the l2,1 norm, which makes whole rows of weights zero, by iteratively reweighted least squares.
 
 The l2,1 norm of a matrix A with one row per feature, smoothed so that it has a derivative everywhere, is
 
@@ -8,8 +8,9 @@ and the root lies below each of its tangents: with :math:`d_j = 1 / (2 \sqrt{\|\
 
 .. math:: \|A\|_{2,1} \le \|\tilde A\|_{2,1} + \sum_j d_j (\|a_j\|^2 - \|\tilde a_j\|^2),
 
-with equality at :math:`A = \tilde A`. Whatever lowers a sum with the right side therefore lowers it with the left one:
-iteratively reweighted least squares. Each step is a ridge regression with one penalty per feature.
+with equality at :math:`A = \tilde A`. An objective with the right side majorizes that with the left one, so that what
+lowers the former lowers the latter: iteratively reweighted least squares. Each step is a ridge regression with one
+penalty per feature.
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
-SMOOTHING = 1e-8  # epsilon: far below any weight that matters, far above what rounding does to one
+SMOOTHING = 1e-8  # epsilon: far below any weight that matters, far above rounding errors
 
 
-def row_lengths(A: np.ndarray, smoothing: float = SMOOTHING) -> np.ndarray:
+def row_norms(A: np.ndarray, smoothing: float = SMOOTHING) -> np.ndarray:
     """Smoothed Euclidean norm of every row."""
     return np.sqrt(np.einsum("ij,ij->i", A, A) + smoothing**2)
 
 
 def row_sparse_norm(A: np.ndarray, smoothing: float = SMOOTHING) -> float:
     """Smoothed l2,1 norm."""
-    return float(row_lengths(A, smoothing).sum())
+    return float(row_norms(A, smoothing).sum())
 
 
-def tangent_slopes(A: np.ndarray, smoothing: float = SMOOTHING) -> np.ndarray:
-    """Slopes d of the tangents, one per row: ``sum_j d_j ||a_j||^2`` lies above the l2,1 norm, up to a constant."""
-    return 0.5 / row_lengths(A, smoothing)
+def irls_weights(A: np.ndarray, smoothing: float = SMOOTHING) -> np.ndarray:
+    """Weights d of the next least-squares problem, one per row: the slopes of the tangents above."""
+    return 0.5 / row_norms(A, smoothing)
 
 
 class RowRidge:
@@ -45,7 +46,7 @@ class RowRidge:
     Z : ndarray of shape (n_samples, n_features)
     penalty : ndarray of shape (n_features,)
         p, all positive.
-    pull : ndarray of shape (n_features, n_targets), default=None
+    linear_term : ndarray of shape (n_features, n_targets), default=None
         T; None stands for zero.
     row_weight : ndarray of shape (n_samples,), default=None
         d, all positive; None stands for ones.
@@ -75,7 +76,7 @@ class RowRidge:
         Z: np.ndarray,
         penalty: np.ndarray,
         *,
-        pull: np.ndarray | None = None,
+        linear_term: np.ndarray | None = None,
         row_weight: np.ndarray | None = None,
         gram: np.ndarray | None = None,
     ) -> None:
@@ -83,25 +84,26 @@ class RowRidge:
         self._row_root = None if row_weight is None else np.sqrt(self.row_weight)
         self._Z = Z if self._row_root is None else self._row_root * Z
         self._penalty = penalty[:, None]
-        self._pull = pull
+        self._linear_term = linear_term
         self._is_wide = Z.shape[1] > Z.shape[0]
         self._root = 1.0 / np.sqrt(self._penalty)
         if self._is_wide:
             scaled = self._Z * self._root.T
             matrix = scaled @ scaled.T
-            self._drift = None if pull is None else scaled @ (self._root * pull)
+            self._linear_fit = None if linear_term is None else scaled @ (self._root * linear_term)
         else:
             known = gram if gram is not None and row_weight is None else self._Z.T @ self._Z
             matrix = self._root * known * self._root.T
         matrix[np.diag_indices_from(matrix)] += 1.0
         self._factor = linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
-        # what is fitted to targets of zero: only a pull makes it differ from zero
-        self._origin = None if pull is None else self.fitted(np.zeros((Z.shape[0], pull.shape[1])))
+        # Z A(0): zero unless there is a linear term
+        zero = None if linear_term is None else np.zeros((Z.shape[0], linear_term.shape[1]))
+        self._fitted_to_zero = None if zero is None else self.fitted(zero)
 
     def coefficients(self, Y: np.ndarray) -> np.ndarray:
         """A(Y), of shape (n_features, n_targets); copies of a feature get the same row, to the last bits."""
         right = self._Z.T @ self._residual(Y)
-        return (right if self._pull is None else right + self._pull) / self._penalty
+        return (right if self._linear_term is None else right + self._linear_term) / self._penalty
 
     def fitted(self, Y: np.ndarray) -> np.ndarray:
         """``Z A(Y)``."""
@@ -110,17 +112,17 @@ class RowRidge:
 
     def loss(self, Y: np.ndarray, fitted: np.ndarray) -> float:
         """The minimum, up to a constant that does not depend on ``Y``, given ``fitted = Z A(Y)``."""
-        apart = Y - fitted if self._origin is None else Y - fitted - self._origin
-        return float(np.vdot(Y, self.row_weight * apart))
+        residual = Y - fitted if self._fitted_to_zero is None else Y - fitted - self._fitted_to_zero
+        return float(np.vdot(Y, self.row_weight * residual))
 
     def _residual(self, Y: np.ndarray) -> np.ndarray:
         """``Y - Z A(Y)`` in scaled rows."""
         target = Y if self._row_root is None else self._row_root * Y
         if self._is_wide:
-            return self._solve(target if self._drift is None else target - self._drift)
+            return self._solve(target if self._linear_fit is None else target - self._linear_fit)
         right = self._Z.T @ target
-        if self._pull is not None:
-            right += self._pull
+        if self._linear_term is not None:
+            right += self._linear_term
         return target - self._Z @ (self._root * self._solve(self._root * right))
 
     def _solve(self, right: np.ndarray) -> np.ndarray:

@@ -74,15 +74,17 @@ def r2_from_neighbors(X: Array, neighbors: Array, *, observed: Array | None = No
     width = _BLOCK[is_numpy_namespace(xp)] // max(X.shape[0], neighbors.shape[0])
     found = []
     for some in blocks(X.shape[1], width):
-        known = xp.astype(X[:, some], accumulator, copy=True)
-        seen = known if observed is X else xp.astype(observed[:, some], accumulator)
-        center = xp.mean(known, axis=0)
-        size = xp.sum(seen**2, axis=0) + seen.shape[0] * center**2  # rows unseen may be zero where the mean is not
-        seen = seen - center  # digits are saved where the mean dwarfs the spread
-        known = seen if observed is X else known - center
-        guess = average @ known if average is not None else _gathered_mean(xp, known, neighbors)
-        total = xp.sum((seen - xp.mean(seen, axis=0)) ** 2, axis=0)
-        found.append(_r2(xp, xp.sum((seen - guess) ** 2, axis=0), total, size))
+        averaged = xp.astype(X[:, some], accumulator, copy=True)
+        actual = averaged if observed is X else xp.astype(observed[:, some], accumulator)
+        center = xp.mean(averaged, axis=0)
+        size = (
+            xp.sum(actual**2, axis=0) + actual.shape[0] * center**2
+        )  # observed rows may be zero, with a mean of X > 0
+        actual = actual - center  # keeps digits where the mean is large beside the spread
+        averaged = actual if observed is X else averaged - center
+        predicted = average @ averaged if average is not None else _gathered_mean(xp, averaged, neighbors)
+        total = xp.sum((actual - xp.mean(actual, axis=0)) ** 2, axis=0)
+        found.append(_r2(xp, xp.sum((actual - predicted) ** 2, axis=0), total, size))
     return xp.concat(found)
 
 
@@ -101,17 +103,17 @@ def _gathered_mean(xp: Any, X: Array, neighbors: Array) -> Array:
     return total / neighbors.shape[1]
 
 
-def _r2(xp: Any, left: Array, total: Array, size: Array) -> Array:
+def _r2(xp: Any, residual2: Array, total: Array, size: Array) -> Array:
     constant = total <= _CONSTANT**2 * size
-    recovered = xp.where(left <= _CONSTANT * size, xp.full_like(total, xp.nan), xp.zeros_like(total))
-    return xp.where(constant, recovered, 1.0 - left / xp.where(constant, xp.ones_like(total), total))
+    recovered = xp.where(residual2 <= _CONSTANT * size, xp.full_like(total, xp.nan), xp.zeros_like(total))
+    return xp.where(constant, recovered, 1.0 - residual2 / xp.where(constant, xp.ones_like(total), total))
 
 
 def _sparse_r2(X: Any, neighbors: np.ndarray, observed: Any) -> np.ndarray:
-    apart = observed - _averaging_matrix(neighbors, X.shape[0]) @ X
-    seen = as_columns(observed)
+    residual = observed - _averaging_matrix(neighbors, X.shape[0]) @ X
+    columns = as_columns(observed)
     size = np.asarray(observed.multiply(observed).sum(axis=0)).ravel()
-    return _r2(np, np.asarray(apart.multiply(apart).sum(axis=0)).ravel(), seen.norm2, size)
+    return _r2(np, np.asarray(residual.multiply(residual).sum(axis=0)).ravel(), columns.norm2, size)
 
 
 def standardized_gram(X: Array) -> np.ndarray:
@@ -141,8 +143,8 @@ def _sparse_gram(X: Any, spread: np.ndarray) -> np.ndarray:
     varying = np.flatnonzero(columns.norm2 > 0)
     A = scale_columns(X.tocsc()[:, varying].astype(float), spread[varying])
     mean = columns.means(varying) / spread[varying]
-    across = A @ mean
-    return (A @ A.T).toarray() - across[:, None] - across[None, :] + mean @ mean
+    projection = A @ mean
+    return (A @ A.T).toarray() - projection[:, None] - projection[None, :] + mean @ mean
 
 
 def fit_from_gram(gram: np.ndarray, neighbors: np.ndarray) -> float:
@@ -156,7 +158,8 @@ def fit_from_gram(gram: np.ndarray, neighbors: np.ndarray) -> float:
 def fit_along(X: Any, order: np.ndarray, sizes: Sequence[int], gram: np.ndarray, n_neighbors: int) -> list[float]:
     """Leave-one-out FIT of the first features of an order, dense or sparse, for ascending ``sizes``.
 
-    Distances only add up from one size to the next. Memory n_samples^2, time O(n_samples^2) per feature and per size.
+    Squared distances are sums over features, extended from one size to the next. Memory n_samples^2, time
+    O(n_samples^2) per feature and per size.
     """
     spread = unit_spread(X)
     distance2 = np.zeros((X.shape[0], X.shape[0]))
@@ -165,7 +168,9 @@ def fit_along(X: Any, order: np.ndarray, sizes: Sequence[int], gram: np.ndarray,
         for some in blocks(size - counted, _BLOCK[True] // X.shape[0]):
             added = order[counted + some.start : counted + some.stop]
             block = X[:, added].toarray() if sparse.issparse(X) else X[:, added]
-            block = block - block.mean(axis=0, dtype=float)  # products of large numbers would blur distances
+            block = block - block.mean(
+                axis=0, dtype=float
+            )  # products of large numbers would lose digits of the distances
             distance2 += euclidean_distances(scale_columns(block, spread[added]), squared=True)
         counted = size
         found.append(fit_from_gram(gram, _nearest(distance2, n_neighbors)))
@@ -173,13 +178,13 @@ def fit_along(X: Any, order: np.ndarray, sizes: Sequence[int], gram: np.ndarray,
 
 
 def fit_of_all(gram: np.ndarray, n_neighbors: int) -> float:
-    """Leave-one-out FIT of all features together: ``K`` tells their distances, too."""
+    """Leave-one-out FIT of all features together, whose distances follow from ``K``, too."""
     size = np.diagonal(gram)
     return fit_from_gram(gram, _nearest(size[:, None] + size[None, :] - 2.0 * gram, n_neighbors))
 
 
 def _nearest(distance2: np.ndarray, n_neighbors: int) -> np.ndarray:
     """Nearest other rows by squared distance; ties go to the lowest."""
-    settled = distance2 + _TIE * distance2.mean() * np.arange(len(distance2))
-    np.fill_diagonal(settled, np.inf)
-    return np.argpartition(settled, n_neighbors - 1, axis=1)[:, :n_neighbors]
+    tie_broken = distance2 + _TIE * distance2.mean() * np.arange(len(distance2))
+    np.fill_diagonal(tie_broken, np.inf)
+    return np.argpartition(tie_broken, n_neighbors - 1, axis=1)[:, :n_neighbors]

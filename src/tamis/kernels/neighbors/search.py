@@ -1,10 +1,12 @@
 """Exact nearest neighbors of the rows of a table, in bounded memory.
 
-A matrix product sieves out the candidates of a row, ``||a - b||^2 = ||a||^2 + ||b||^2 - 2 a'b`` in blocks of rows: a
-few more than are asked for, with a bound on how near any other row can be once rounding is allowed for. Distances of
-candidates then come from differences, so that equal points are at distance exactly zero. Where the bound cannot exclude
-a nearer row, because points nearly coincide, or one as far, because distances tie, all rows that might be meant are
-compared in the same way. Ties go to the lowest row.
+1. Candidates: ``||a - b||^2 = ||a||^2 + ||b||^2 - 2 a'b`` by a matrix product, in blocks of rows, gives a few more
+   candidates than neighbors, with a lower bound on the distance of all other rows, given the rounding errors.
+2. Refinement: distances of candidates are computed from differences, so that equal points are at distance exactly zero.
+3. Where the bound cannot exclude that another row is nearer, because points nearly coincide, or as near, because
+   distances tie, all rows that may lie within the radius of the neighbors found are compared in the same way.
+
+Ties go to the lowest row.
 """
 
 from __future__ import annotations
@@ -22,12 +24,13 @@ from tamis.kernels.arrays.columns import to_numpy
 
 Array = Any  # an array of any Array-API namespace
 
-_SPARE = 3  # candidates beyond those asked for
-_TREE_COLUMNS = 6  # up to here a k-d tree beats the product
-_FEW, _TALL = 16, 8192  # candidates and rows up to which a sieve in single precision beats one in double
+_SPARE = 3  # candidates beyond the number of neighbors
+_TREE_COLUMNS = 6  # up to here a k-d tree is faster than the product
+_FEW, _TALL = 16, 8192  # candidates and rows up to which a product in single precision is faster than one in double
 _BLOCK = {True: 2**20, False: 2**27}  # numbers held at a time: on the host, on an accelerator
 _SPARSE_MEGABYTES = 64  # that a block of distances between sparse rows may take
-_SIEVE_BLOCK, _CACHE = 2**22, 2**17  # the same for a block of the product, and what stays in a cache
+_PRODUCT_BLOCK = 2**22  # numbers held at a time of the product in single precision
+_CACHE = 2**17  # numbers held at a time of the differences, to stay in cache
 
 
 def nearest_neighbors(X: Array, n_neighbors: int, *, query: Array | None = None) -> tuple[Array, Array]:
@@ -56,81 +59,82 @@ def nearest_neighbors(X: Array, n_neighbors: int, *, query: Array | None = None)
     others = X.shape[0] - (query is None)
     if not 1 <= n_neighbors <= others:
         raise ValueError(f"n_neighbors={n_neighbors} must lie between 1 and {others}, the number of other rows")
-    asked = min(n_neighbors + (query is None) + _SPARE, X.shape[0])
+    n_candidates = min(n_neighbors + (query is None) + _SPARE, X.shape[0])
     if sparse.issparse(X):
         X, query = X.tocsr(), None if query is None else query.tocsr()
-        candidates, bound = _search_product(X, X if query is None else query, asked)
+        candidates, bound = _search_product(X, X if query is None else query, n_candidates)
     else:
         xp, _, _ = get_namespace_and_device(X)
-        center = xp.mean(X, axis=0)  # the nearer the origin, the fewer digits the product loses
+        center = xp.mean(X, axis=0)  # the product loses fewer digits near the origin
         X, query = X - center, None if query is None else query - center
-        candidates, bound = _choose_search(X, asked)(X, X if query is None else query, asked)
-    return _settle(X, query, candidates, bound, n_neighbors)
+        candidates, bound = _choose_search(X, n_candidates)(X, X if query is None else query, n_candidates)
+    return _refine(X, query, candidates, bound, n_neighbors)
 
 
-def _choose_search(X: Array, asked: int) -> Any:
+def _choose_search(X: Array, n_candidates: int) -> Any:
     xp, _, _ = get_namespace_and_device(X)
     if not is_numpy_namespace(xp):
         return _search_device
     if X.shape[1] <= _TREE_COLUMNS:
         return _search_tree
-    return _search_single if asked <= _FEW and X.shape[0] <= _TALL else _search_product
+    return _search_single if n_candidates <= _FEW and X.shape[0] <= _TALL else _search_product
 
 
-def _search_tree(X: np.ndarray, query: np.ndarray, asked: int) -> tuple[np.ndarray, np.ndarray]:
-    """Candidates by a k-d tree, whose distances are right but for the last digits."""
-    distances, indices = NearestNeighbors(n_neighbors=asked, algorithm="kd_tree").fit(X).kneighbors(query)
+def _search_tree(X: np.ndarray, query: np.ndarray, n_candidates: int) -> tuple[np.ndarray, np.ndarray]:
+    """Candidates by a k-d tree, whose distances are exact but for the last digits."""
+    distances, indices = NearestNeighbors(n_neighbors=n_candidates, algorithm="kd_tree").fit(X).kneighbors(query)
     return indices, distances[:, -1].astype(float) ** 2 * (1 - 1e-12)
 
 
-def _search_product(X: Any, query: Any, asked: int) -> tuple[np.ndarray, np.ndarray]:
+def _search_product(X: Any, query: Any, n_candidates: int) -> tuple[np.ndarray, np.ndarray]:
     """Candidates by scikit-learn's blocked products in double precision, dense or sparse."""
     with config_context(working_memory=_SPARSE_MEGABYTES):  # of which scikit-learn takes a gigabyte by default
-        distances, indices = NearestNeighbors(n_neighbors=asked, algorithm="brute").fit(X).kneighbors(query)
-    slack = _rounding(X.shape[1], 2.0**-53) * (_squared_size(query) + _squared_size(X).max())
-    return indices, distances[:, -1].astype(float) ** 2 - slack
+        distances, indices = NearestNeighbors(n_neighbors=n_candidates, algorithm="brute").fit(X).kneighbors(query)
+    rounding = _relative_rounding(X.shape[1], 2.0**-53) * (_squared_norms(query) + _squared_norms(X).max())
+    return indices, distances[:, -1].astype(float) ** 2 - rounding
 
 
-def _search_single(X: np.ndarray, query: np.ndarray, asked: int) -> tuple[np.ndarray, np.ndarray]:
-    """Candidates by products in single precision, half the traffic; a few minima cost less than a partition."""
+def _search_single(X: np.ndarray, query: np.ndarray, n_candidates: int) -> tuple[np.ndarray, np.ndarray]:
+    """Candidates by products in single precision, half the memory traffic; a few minima cost less than a partition."""
     unit = np.abs(X).max() or 1.0
     points = np.asarray(X / unit, dtype=np.float32)
-    asking = points if query is X else np.asarray(query / unit, dtype=np.float32)
-    size, own = (_squared_size(table) / unit**2 for table in (X, query))
-    slack = _rounding(X.shape[1], 2.0**-24) * (own + size.max())
-    half = (size / 2).astype(np.float32)
-    indices, bound = np.empty((len(query), asked), dtype=np.int64), np.empty(len(query))
-    for block in blocks(len(query), _SIEVE_BLOCK // len(X)):
-        values = asking[block] @ points.T
+    queries = points if query is X else np.asarray(query / unit, dtype=np.float32)
+    norm2, query_norm2 = (_squared_norms(table) / unit**2 for table in (X, query))
+    rounding = _relative_rounding(X.shape[1], 2.0**-24) * (query_norm2 + norm2.max())
+    half = (norm2 / 2).astype(np.float32)
+    indices, bound = np.empty((len(query), n_candidates), dtype=np.int64), np.empty(len(query))
+    for block in blocks(len(query), _PRODUCT_BLOCK // len(X)):
+        values = queries[block] @ points.T
         np.subtract(half, values, out=values)  # half of ||b||^2 - 2 a'b
         rows = np.arange(len(values))
-        for rank in range(asked):
+        for rank in range(n_candidates):
             indices[block, rank] = values.argmin(axis=1)
             bound[block] = values[rows, indices[block, rank]]
             values[rows, indices[block, rank]] = np.inf
-    return indices, (2.0 * bound + own - slack) * unit**2
+    return indices, (2.0 * bound + query_norm2 - rounding) * unit**2
 
 
-def _search_device(X: Array, query: Array, asked: int) -> tuple[Array, Array]:
+def _search_device(X: Array, query: Array, n_candidates: int) -> tuple[Array, Array]:
     """Candidates by matrix products on the device where the points live."""
     xp, _, _ = get_namespace_and_device(X)
-    size, own = xp.sum(X * X, axis=1), xp.sum(query * query, axis=1)
-    slack = _rounding(X.shape[1], 2.0 ** (-24 if X.dtype == xp.float32 else -53)) * (own + xp.max(size))
-    indices, last = [], []
+    norm2, query_norm2 = xp.sum(X * X, axis=1), xp.sum(query * query, axis=1)
+    unit = 2.0 ** (-24 if X.dtype == xp.float32 else -53)
+    rounding = _relative_rounding(X.shape[1], unit) * (query_norm2 + xp.max(norm2))
+    indices, farthest = [], []
     for rows in blocks(query.shape[0], _BLOCK[False] // X.shape[0]):
-        values = size[None, :] - 2.0 * (query[rows, :] @ X.T)
-        found = xp.astype(_smallest(xp, values, asked), xp.int64)
+        values = norm2[None, :] - 2.0 * (query[rows, :] @ X.T)
+        found = xp.astype(_smallest(xp, values, n_candidates), xp.int64)
         indices.append(found)
-        last.append(xp.max(xp.take_along_axis(values, found, axis=1), axis=1))
-    return xp.concat(indices, axis=0), xp.concat(last) + own - slack
+        farthest.append(xp.max(xp.take_along_axis(values, found, axis=1), axis=1))
+    return xp.concat(indices, axis=0), xp.concat(farthest) + query_norm2 - rounding
 
 
-def _rounding(n_columns: int, unit: float) -> float:
-    """What rounding can do to ``b'b - 2 a'b``, relative to the size of the points."""
+def _relative_rounding(n_columns: int, unit: float) -> float:
+    """Bound on the rounding error of ``b'b - 2 a'b``, relative to the squared norms of the points."""
     return 2.0 * (n_columns + 8) * unit
 
 
-def _squared_size(X: Any) -> np.ndarray:
+def _squared_norms(X: Any) -> np.ndarray:
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=float).reshape(-1)
     return np.einsum("ij,ij->i", X, X, dtype=float)
@@ -145,8 +149,8 @@ def _smallest(xp: Any, values: Array, count: int) -> Array:
     return xp.argsort(values, axis=1)[:, :count]
 
 
-def _settle(X: Array, query: Array | None, candidates: Array, bound: Array, n_neighbors: int) -> tuple[Array, Array]:
-    """Exact distances of the candidates, sorted by distance and then by row; a second look where they may not do."""
+def _refine(X: Array, query: Array | None, candidates: Array, bound: Array, n_neighbors: int) -> tuple[Array, Array]:
+    """Exact distances of the candidates, sorted by distance and then by row; of all rows in doubt where needed."""
     xp, _, device = get_namespace_and_device(candidates)
     candidates = xp.sort(xp.astype(candidates, xp.int64, copy=False), axis=1)
     complete = candidates.shape[1] == X.shape[0]
@@ -160,9 +164,9 @@ def _settle(X: Array, query: Array | None, candidates: Array, bound: Array, n_ne
             distance = xp.where(place == rows[:, None], xp.full_like(distance, xp.inf), distance)
         order = xp.argsort(distance, axis=1, stable=True)[:, :n_neighbors]
         place, distance = xp.take_along_axis(place, order, axis=1), xp.take_along_axis(distance, order, axis=1)
-        unsure = xp.astype(distance[:, -1], bound.dtype) ** 2 >= bound[block]
-        if not complete and bool(xp.any(unsure)):
-            place, distance = _look_again(X, query, rows, place, distance, xp.nonzero(unsure)[0])
+        uncertain = xp.astype(distance[:, -1], bound.dtype) ** 2 >= bound[block]
+        if not complete and bool(xp.any(uncertain)):
+            place, distance = _compare_within_radius(X, query, rows, place, distance, xp.nonzero(uncertain)[0])
         indices.append(place)
         distances.append(distance)
     return xp.concat(indices, axis=0), xp.concat(distances, axis=0)
@@ -170,60 +174,62 @@ def _settle(X: Array, query: Array | None, candidates: Array, bound: Array, n_ne
 
 def _distances(X: Array, query: Array | None, rows: Array, place: Array) -> Array:
     """Distances of some queries to some rows of ``X`` each, from differences."""
-    asking = X if query is None else query
+    queries = X if query is None else query
     if sparse.issparse(X):
-        apart = asking[np.repeat(rows, place.shape[1])] - X[place.ravel()]
-        return np.sqrt(np.asarray(apart.multiply(apart).sum(axis=1)).reshape(place.shape))
+        difference = queries[np.repeat(rows, place.shape[1])] - X[place.ravel()]
+        return np.sqrt(np.asarray(difference.multiply(difference).sum(axis=1)).reshape(place.shape))
     xp, _, _ = get_namespace_and_device(X)
     if is_numpy_namespace(xp):
-        apart = X[place]
-        apart -= asking[rows, None, :]
-        return np.sqrt(np.einsum("ijk,ijk->ij", apart, apart))
+        difference = X[place]
+        difference -= queries[rows, None, :]
+        return np.sqrt(np.einsum("ijk,ijk->ij", difference, difference))
     near = xp.reshape(xp.take(X, xp.reshape(place, (-1,)), axis=0), (*place.shape, X.shape[1]))
-    near = near - xp.take(asking, rows, axis=0)[:, None, :]
+    near = near - xp.take(queries, rows, axis=0)[:, None, :]
     return xp.sqrt(xp.sum(near * near, axis=2))
 
 
-def _look_again(
-    X: Array, query: Array | None, rows: Array, indices: Array, distances: Array, unsure: Array
+def _compare_within_radius(
+    X: Array, query: Array | None, rows: Array, indices: Array, distances: Array, uncertain: Array
 ) -> tuple[Array, Array]:
-    """Compare all rows that rounding cannot exclude from being among the nearest of the unsure ones."""
+    """Compare all rows that rounding errors cannot exclude from the neighbors of the uncertain queries."""
     xp, _, device = get_namespace_and_device(indices)
-    places = to_numpy(unsure)
-    settled_at, settled_in = [], []
+    places = to_numpy(uncertain)
+    nearest_rows, nearest_distances = [], []
     for block in blocks(places.size, _BLOCK[is_numpy_namespace(xp)] // X.shape[0]):
-        asking = xp.take(rows, unsure[block])
-        reach = to_numpy(xp.take(distances[:, -1], unsure[block])).astype(float)
-        i, j = _within_reach(X, query, asking, reach)
-        apart = _pair_distances(X, query, to_numpy(asking)[i], j)
-        order = np.lexsort((j, apart, i))
-        start = np.searchsorted(i[order], np.arange(reach.size))
+        queries = xp.take(rows, uncertain[block])
+        radius = to_numpy(xp.take(distances[:, -1], uncertain[block])).astype(float)
+        i, j = _pairs_within_radius(X, query, queries, radius)
+        distance = _pair_distances(X, query, to_numpy(queries)[i], j)
+        order = np.lexsort((j, distance, i))
+        start = np.searchsorted(i[order], np.arange(radius.size))
         nearest = order[start[:, None] + np.arange(indices.shape[1])]
-        settled_at.append(j[nearest])
-        settled_in.append(apart[nearest])
-    found_at: Any = to_numpy(indices).copy()
-    found_in: Any = to_numpy(distances).copy()
-    found_at[places], found_in[places] = np.concatenate(settled_at), np.concatenate(settled_in)
+        nearest_rows.append(j[nearest])
+        nearest_distances.append(distance[nearest])
+    all_rows: Any = to_numpy(indices).copy()
+    all_distances: Any = to_numpy(distances).copy()
+    all_rows[places], all_distances[places] = np.concatenate(nearest_rows), np.concatenate(nearest_distances)
     if is_numpy_namespace(xp):
-        return found_at, found_in
-    return move_to(found_at, xp=xp, device=device), move_to(found_in, xp=xp, device=device)
+        return all_rows, all_distances
+    return move_to(all_rows, xp=xp, device=device), move_to(all_distances, xp=xp, device=device)
 
 
-def _within_reach(X: Array, query: Array | None, rows: Array, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs (query, row of ``X``) that may be no farther apart than ``reach``, by a product with room for rounding."""
-    asking = X if query is None else query
+def _pairs_within_radius(
+    X: Array, query: Array | None, rows: Array, radius: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs (query, row of ``X``) whose distance may be at most ``radius``, given the rounding errors of a product."""
+    queries = X if query is None else query
     if sparse.issparse(X):
-        some, unit = asking[rows], 2.0**-53
-        product, own, size = (some @ X.T).toarray(), _squared_size(some), _squared_size(X)
+        some, unit = queries[rows], 2.0**-53
+        product, query_norm2, norm2 = (some @ X.T).toarray(), _squared_norms(some), _squared_norms(X)
     else:
         xp, _, _ = get_namespace_and_device(X)
-        some, unit = xp.take(asking, rows, axis=0), 2.0 ** (-24 if X.dtype == xp.float32 else -53)
-        product, own, size = (
+        some, unit = xp.take(queries, rows, axis=0), 2.0 ** (-24 if X.dtype == xp.float32 else -53)
+        product, query_norm2, norm2 = (
             to_numpy(each).astype(float) for each in (some @ X.T, xp.sum(some**2, axis=1), xp.sum(X**2, axis=1))
         )
-    apart = own[:, None] + size[None, :] - 2.0 * product
-    slack = _rounding(X.shape[1], unit) * (own + size.max()) + 1e-6 * reach**2
-    near = apart <= (reach**2 + slack)[:, None]
+    distance2 = query_norm2[:, None] + norm2[None, :] - 2.0 * product
+    rounding = _relative_rounding(X.shape[1], unit) * (query_norm2 + norm2.max()) + 1e-6 * radius**2
+    near = distance2 <= (radius**2 + rounding)[:, None]
     if query is None:
         near[np.arange(len(near)), to_numpy(rows)] = False
     i, j = np.nonzero(near)

@@ -1,68 +1,31 @@
-r"""Smooth losses of a linear output, and their minimum with an l1 term where no weight changes its sign.
+r"""Newton's method for an l1-penalized loss within one orthant of the weights.
 
 For given signs :math:`s` the objective
 
-.. math:: \frac{1}{m} \sum_i L(z_i^\top w + b, y_i) + l_2 \|w\|_2^2 + \alpha s^\top w, \qquad s_j w_j \ge 0,
+.. math:: F(w, b) = \frac{1}{m} \sum_i L(z_i^\top w + b, y_i) + l_2 \|w\|_2^2 + \alpha s^\top w,
+          \qquad s_j w_j \ge 0,
 
-is smooth. Newton's method walks down to its minimum; a weight that would change its sign stops at zero and leaves. What
-is left has no zero among its weights, and minimizes the l1 objective over the features it holds.
+is smooth, and equals the one with :math:`\alpha \|w\|_1`. A step that would take a weight across zero ends there, and
+the weight leaves the problem. At the end :math:`\nabla F = 0` and no weight is zero: of the conditions (KKT) for a
+minimum of the l1 objective over all columns,
+
+.. math:: \partial_j \left(\tfrac{1}{m} \textstyle\sum_i L_i + l_2 \|w\|_2^2\right) = -\alpha\, \mathrm{sign}(w_j)
+          \text{ where } w_j \ne 0, \qquad |\cdot| \le \alpha \text{ where } w_j = 0,
+
+the first holds, and the caller checks the second for the columns that left or were never in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.special import expit, xlogy
 
-Function = Callable[[np.ndarray, np.ndarray], np.ndarray]
+from tamis.kernels.solvers.losses import Loss
 
-
-@dataclass(frozen=True)
-class Loss:
-    """A convex loss L(f, y), sample by sample.
-
-    Attributes
-    ----------
-    value, slope, curvature : callable
-        L and its first two derivatives (the second one from one side, where there is a kink) by f.
-    conjugate : callable
-        ``sup_f u f - L(f, y)`` of slopes u that the loss can have, and of those brought nearer to zero.
-    """
-
-    value: Function
-    slope: Function
-    curvature: Function
-    conjugate: Function
-
-
-def _entropy(u: np.ndarray, y: np.ndarray) -> np.ndarray:
-    share = np.clip(-u * y, 0.0, 1.0)
-    return xlogy(share, share) + xlogy(1.0 - share, 1.0 - share)
-
-
-LOSSES = {
-    "logistic": Loss(
-        lambda f, y: np.logaddexp(0.0, -y * f),
-        lambda f, y: -y * expit(-y * f),
-        lambda f, y: expit(f) * expit(-f),
-        _entropy,
-    ),
-    "squared": Loss(
-        lambda f, y: 0.5 * (f - y) ** 2,
-        lambda f, y: f - y,
-        lambda f, y: np.ones_like(f),
-        lambda u, y: 0.5 * u**2 + u * y,
-    ),
-    "squared_hinge": Loss(
-        lambda f, y: np.maximum(0.0, 1.0 - y * f) ** 2,
-        lambda f, y: -2.0 * y * np.maximum(0.0, 1.0 - y * f),
-        lambda f, y: 2.0 * (y * f < 1.0),
-        lambda u, y: 0.25 * u**2 + u * y,
-    ),
-}
+_SUFFICIENT_DECREASE = 0.1  # share of the decrease that the gradient promises, for a step to be accepted (Armijo)
+_FLAT = 0.5  # share of the first slope along the line below which a step is accepted where values are only rounding
 
 
 @dataclass(frozen=True)
@@ -78,9 +41,9 @@ class OrthantFit:
     outputs : ndarray of shape (n_samples,)
         ``Z w + b``.
     objective : float
-        Without any count of the weights.
-    residual : float
-        Largest entry of the gradient, by weights and intercept.
+        F, without any count of the weights.
+    gradient_norm : float
+        Largest entry of the gradient of F, by weights and intercept.
     converged : bool
     """
 
@@ -89,7 +52,7 @@ class OrthantFit:
     intercept: float
     outputs: np.ndarray
     objective: float
-    residual: float
+    gradient_norm: float
     converged: bool
 
 
@@ -106,89 +69,103 @@ def minimize_in_orthant(
     tol: float,
     max_iter: int = 200,
 ) -> OrthantFit:
-    """Minimize over the columns of ``Z``, from weights that have the given signs or are zero.
+    """Minimize F over the columns of ``Z``, from weights that have the given signs or are zero.
 
     Cost per Newton step: O(m k^2 + k^3) for k columns; mostly two to five steps, and one per weight that leaves.
     """
-    n_samples = len(y)
+    problem = _OrthantProblem(Z, y, loss, sign, alpha, l2)
     kept, w, b, converged = np.arange(weights.size), weights.astype(float), float(intercept), False
     for _ in range(max_iter):
-        f = Z @ w + b
-        slope = loss.slope(f, y) / n_samples
-        gradient = np.append(slope @ Z + 2.0 * l2 * w + alpha * sign, slope.sum())
-        residual = float(np.abs(gradient).max())
-        if converged := residual <= tol:
+        f = problem.Z @ w + b
+        gradient = problem.gradient(f, w)
+        gradient_norm = float(np.abs(gradient).max())
+        if converged := gradient_norm <= tol:
             break
-        step = _newton_step(Z, loss.curvature(f, y) / n_samples, l2, gradient)
-        stays = (w != 0) | (sign * step[:-1] > 0)  # of the new ones, at least one goes where its sign says
-        if np.all(stays):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                crossing = np.where(sign * step[:-1] < 0, -w / step[:-1], np.inf)
-            reach = float(np.min(crossing, initial=np.inf))
-            line = _Line(loss, f, y, Z @ step[:-1] + step[-1], w, step[:-1], sign, alpha, l2)
-            length = line.search(float(gradient @ step), min(1.0, reach))
-            w, b = w + length * step[:-1], b + length * step[-1]
-            w[crossing <= length] = 0.0
-            stays = w != 0
-        if not np.all(stays):
-            kept, w, sign, Z = kept[stays], w[stays], sign[stays], Z[:, stays]
-    objective = float(np.mean(loss.value(f, y)) + l2 * (w @ w) + alpha * np.abs(w).sum())
-    return OrthantFit(kept, w, b, f, objective, residual, converged)
-
-
-def _newton_step(Z: np.ndarray, curvature: np.ndarray, l2: float, gradient: np.ndarray) -> np.ndarray:
-    """Solve with the Hessian by weights and intercept; the least ridge that makes it definite is added."""
-    A = np.column_stack([Z, np.ones(len(Z))])
-    hessian = (A * curvature[:, None]).T @ A
-    diagonal = np.diag_indices_from(hessian)
-    hessian[diagonal] += np.append(np.full(Z.shape[1], 2.0 * l2), 0.0)
-    size = hessian[diagonal]
-    size = np.maximum(size, 1e-10 * max(float(size.max()), 1e-10))
-    ridge = 1e-14
-    while True:
-        try:
-            shifted = hessian.copy()
-            shifted[diagonal] += ridge * size
-            return -cho_solve(cho_factor(shifted, lower=True, overwrite_a=True), gradient)
-        except LinAlgError:
-            ridge *= 100.0
+        direction = problem.newton_direction(f, gradient)
+        # Entering weights, still zero, whose direction points out of the orthant leave before any step is made. Not all
+        # of them do where the other weights are at their minimum: gradient @ direction < 0 is a sum over entering ones.
+        inside = (w != 0) | (problem.sign * direction[:-1] > 0)
+        if np.all(inside):
+            w, b = problem.step_along(direction, f, w, b, float(gradient @ direction))
+            inside = w != 0
+        if not np.all(inside):
+            kept, w, problem = kept[inside], w[inside], problem.restrict_to(inside)
+    return OrthantFit(kept, w, b, f, problem.objective(f, w), gradient_norm, converged)
 
 
 @dataclass(frozen=True)
-class _Line:
-    """The objective along a direction, within an orthant."""
+class _OrthantProblem:
+    """F and its derivatives; ``f = Z w + b`` is given wherever it is known already."""
 
-    loss: Loss
-    f: np.ndarray
+    Z: np.ndarray
     y: np.ndarray
-    df: np.ndarray
-    w: np.ndarray
-    dw: np.ndarray
+    loss: Loss
     sign: np.ndarray
     alpha: float
     l2: float
 
-    def value(self, t: float) -> float:
-        w = self.w + t * self.dw
-        return float(
-            np.mean(self.loss.value(self.f + t * self.df, self.y)) + w @ (self.l2 * w + self.alpha * self.sign)
-        )
+    def restrict_to(self, columns: np.ndarray) -> _OrthantProblem:
+        return replace(self, Z=self.Z[:, columns], sign=self.sign[columns])
 
-    def slope(self, t: float) -> float:
-        pull = 2.0 * self.l2 * (self.w + t * self.dw) + self.alpha * self.sign
-        return float(np.mean(self.loss.slope(self.f + t * self.df, self.y) * self.df) + self.dw @ pull)
+    def objective(self, f: np.ndarray, w: np.ndarray) -> float:
+        return float(np.mean(self.loss.value(f, self.y)) + w @ (self.l2 * w + self.alpha * self.sign))
 
-    def search(self, slope: float, longest: float) -> float:
-        """A step of at most ``longest`` that lowers the objective enough, halfway to the minimum or better."""
-        start, low, high, t = self.value(0.0), 0.0, longest, longest
+    def penalty_gradient(self, w: np.ndarray) -> np.ndarray:
+        return 2.0 * self.l2 * w + self.alpha * self.sign
+
+    def gradient(self, f: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """By the weights, and by the intercept last."""
+        by_output = self.loss.derivative(f, self.y) / len(self.y)
+        return np.append(by_output @ self.Z + self.penalty_gradient(w), by_output.sum())
+
+    def newton_direction(self, f: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """``-H^-1 gradient``; the least ridge that makes the Hessian H positive definite is added to it."""
+        A = np.column_stack([self.Z, np.ones(len(self.Z))])
+        weight = self.loss.second_derivative(f, self.y) / len(self.y)
+        hessian = (A * weight[:, None]).T @ A
+        diagonal = np.diag_indices_from(hessian)
+        hessian[diagonal] += np.append(np.full(self.Z.shape[1], 2.0 * self.l2), 0.0)
+        size = hessian[diagonal]
+        size = np.maximum(size, 1e-10 * max(float(size.max()), 1e-10))
+        ridge = 1e-14
+        while True:
+            try:
+                shifted = hessian.copy()
+                shifted[diagonal] += ridge * size
+                return -cho_solve(cho_factor(shifted, lower=True, overwrite_a=True), gradient)
+            except LinAlgError:
+                ridge *= 100.0
+
+    def step_along(
+        self, direction: np.ndarray, f: np.ndarray, w: np.ndarray, b: float, slope: float
+    ) -> tuple[np.ndarray, float]:
+        """Weights and intercept after a line search that ends at the first weight to reach zero, which becomes zero."""
+        dw, db = direction[:-1], direction[-1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            crossing = np.where(self.sign * dw < 0, -w / dw, np.inf)
+        longest = min(1.0, float(np.min(crossing, initial=np.inf)))
+        length = self.line_search(f, self.Z @ dw + db, w, dw, slope, longest)
+        w = w + length * dw
+        w[crossing <= length] = 0.0
+        return w, b + length * db
+
+    def line_search(
+        self, f: np.ndarray, df: np.ndarray, w: np.ndarray, dw: np.ndarray, slope: float, longest: float
+    ) -> float:
+        """Length of a step, at most ``longest``, that lowers F enough; found by bisection on the sign of the slope."""
+        start = self.objective(f, w)
+        low, high, t = 0.0, longest, longest
         rounding = 1e-14 * abs(start)
         for _ in range(100):
             with np.errstate(over="ignore", invalid="ignore"):
-                value, there = self.value(t), self.slope(t)
+                f_t, w_t = f + t * df, w + t * dw
+                value = self.objective(f_t, w_t)
+                slope_t = float(np.mean(self.loss.derivative(f_t, self.y) * df) + dw @ self.penalty_gradient(w_t))
             # close to the minimum values differ by less than their rounding, slopes do not
-            is_flat = value <= start + rounding and abs(there) <= 0.5 * abs(slope)
-            if value <= start + 0.1 * t * slope or is_flat or (t == longest and there <= 0):
+            is_flat = value <= start + rounding and abs(slope_t) <= _FLAT * abs(slope)
+            is_descent = value <= start + _SUFFICIENT_DECREASE * t * slope
+            if is_descent or is_flat or (t == longest and slope_t <= 0):
                 break
-            low, high = (t, high) if there < 0 else (low, t)
+            low, high = (t, high) if slope_t < 0 else (low, t)
             t = 0.5 * (low + high)
         return t

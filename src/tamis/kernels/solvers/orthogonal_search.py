@@ -1,42 +1,53 @@
-"""Forward search by orthogonal projection: the engine behind Gram-Schmidt ranking and orthogonal matching pursuit.
+"""Orthogonal least squares by forward search: Gram-Schmidt ranking (Chen et al. 1989) and orthogonal matching pursuit.
 
-Notation: ``Z`` holds the centered candidates, ``Y`` the centered targets (one column for regression and two classes,
-the class indicators otherwise), ``S`` the features chosen so far, ``P`` the projector off their span. One step
-maximizes
+Criterion. ``Z`` holds the centered candidates, ``Y`` the centered targets (one column for regression and two classes,
+the class indicators otherwise), ``S`` the features selected so far and ``P`` the projector onto the orthogonal
+complement of their span. A step selects the candidate that maximizes
 
-    cos^2_j = || U' P z_j ||^2 / || P z_j ||^2,     U an orthonormal basis of the columns of P Y,
+    cos^2_j = || U' P z_j ||^2 / || P z_j ||^2,     U an orthonormal basis of the columns of P Y.
 
-which for one target is Eq. (1) of Stoppiglia et al. in the projected space, and in general is one minus the ratio by
-which feature j shrinks ``det(Y' P Y)``. Candidates are never projected explicitly. With ``q`` the unit direction of the
-feature just chosen and ``t = Z' q`` (one pass over the table), all of them follow at once:
+For one target that is ``cos^2(P z_j, P y)``, Eq. (1) of Stoppiglia et al. (2003) after projection. For several,
+``1 - cos^2_j`` is the factor by which feature j lowers ``det(Y' P Y)``: stepwise discriminant analysis by Wilks'
+lambda.
 
-    num <- num - t (q' Y),        num = Z' P Y
-    norm2 <- norm2 - t^2,         norm2_j = || P z_j ||^2
+Recurrences. Candidates are never projected explicitly. With ``q = P z / || P z ||`` the unit direction of the selected
+feature and ``t = Z' q``, the one pass over the table that a step costs,
 
-The blocked search lowers the passes over the table below one per feature, exactly: m steps are made on the few thousand
-best candidates, one product ``Z' [q_1 .. q_m]`` brings every other candidate up to date, the criterion of all is
-replayed for these m steps, and steps from the first one at which an outsider would have won are taken back.
+    num_j   = z_j' P Y        num_j   <- num_j - t_j (q' Y)
+    norm2_j = || P z_j ||^2   norm2_j <- norm2_j - t_j^2
+
+and the criterion of all candidates follows from these two without looking at the table again.
+
+Blocks. One pass over the table for m steps, with exactly the same result:
+
+1. working set: the few thousand candidates whose criterion is largest, the best of all candidates among them;
+2. propose: m steps of the search in which only the working set competes;
+3. update: one product ``Z' [q_1 .. q_m]`` holds the ``t`` of all m recurrences, for every candidate;
+4. verify: step k is accepted if its feature is the best of *all* candidates, by their recurrences after the k - 1 steps
+   accepted before; from the first step that is not, the block is rolled back.
+
+Every accepted step is therefore the one that the search over all candidates makes. The first step of a block always is
+(its feature was the best of all when the working set was formed), so that each block makes progress.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tamis.kernels.arrays.columns import Array, Columns, to_numpy
 
-_EXPLAINED = {"float64": 1e-20, "float32": 1e-12}  # squared share of Y below which rounding is all that is left of it
+_EXPLAINED = {"float64": 1e-20, "float32": 1e-12}  # ||P Y||^2 / ||Y||^2 below which P Y is rounding error
 _DEPENDENT = 1e-24  # the same for one target against the others: class indicators sum to a constant
-# Relative rounding of a criterion: candidates closer than this are tied. It grows as a candidate is used up.
+# Relative rounding of a criterion: candidates closer than this are tied. It grows as norm2 falls (_first_best).
 _TIE = {"float64": 1e-11, "float32": 1e-6}
 _ROUNDING = {"float64": 1e-14, "float32": 1e-6}
 _WIDEST_TIE = 1e-3
 _REDUNDANT = {"float64": 1e-10, "float32": 1e-5}
-_INSIDE_ELEMENTS = 2**26  # entries of the columns that a block keeps up to date
+_INSIDE_ELEMENTS = 2**26  # entries of the columns of a working set
 _BLOCK_ELEMENTS = 2**25  # entries of the product Z' [q_1 .. q_m]: 256 MB in double precision
 
 
@@ -46,18 +57,18 @@ class Direction:
 
     feature: int
     cos2: float
-    n_candidates: int  # that were still in play, this one included
-    n_targets: int  # dimension of what was left of Y
+    n_candidates: int  # that remained before this step, the selected one included
+    n_targets: int  # rank of P Y before this step
     q: Array  # unit vector of shape (n_samples,)
     loading: np.ndarray  # z = sum_i loading_i q_i, this direction last
     projection: np.ndarray  # q' Y, one entry per target
-    redundant: np.ndarray  # candidates that this step explains entirely
-    drift: float  # largest |cosine| between q and the earlier directions
+    redundant: np.ndarray  # candidates that lie in the span of the selected features since this step
+    orthogonality_loss: float  # largest |cosine| between q and the earlier directions
 
 
 @dataclass(frozen=True)
 class _Whitener:
-    """``(P Y) matrix`` has orthonormal columns; ``smallest`` is how much is left of Y in its weakest direction."""
+    """``(P Y) matrix`` has orthonormal columns; ``smallest`` is the least singular value of P Y relative to ||Y||."""
 
     matrix: Array
     smallest: float
@@ -65,7 +76,7 @@ class _Whitener:
 
 @dataclass(frozen=True)
 class _Choice:
-    """The best candidate of a step, recomputed from its own column."""
+    """A feature to select, with its direction computed from its own column."""
 
     feature: int
     q: Array
@@ -75,31 +86,37 @@ class _Choice:
 
 
 @dataclass
-class _Front:
-    """What is known of a set of candidates at one step of the search; those out of play have a norm2 of -inf."""
+class ProjectedCandidates:
+    """What the recurrences know of a set of candidates after some steps; excluded ones have a norm2 of -inf."""
 
-    num: Array
-    norm2: Array
-    size: Array  # squared norm before any projection
-    floor: Array  # squared norm at which a candidate is used up
-    alive: Array = field(init=False)
+    num: Array  # Z' P Y, one row per candidate
+    norm2: Array  # || P z_j ||^2
+    initial_norm2: Array  # || z_j ||^2
+    redundant_norm2: Array  # a candidate with this norm2 or less is redundant
+    remaining: Array = field(init=False)  # neither excluded nor redundant
 
     def __post_init__(self) -> None:
-        self.alive = self.norm2 > self.floor
+        self.remaining = self.norm2 > self.redundant_norm2
 
-    def advanced(self, t: Array, projection: Array) -> _Front:
-        """Project one direction out of every candidate (Eq. 1 in the projected space)."""
-        return _Front(self.num - t[:, None] * projection[None, :], self.norm2 - t * t, self.size, self.floor)
+    def project_out(self, t: Array, projection: Array) -> ProjectedCandidates:
+        """Both recurrences for one direction q, given t = Z' q and its projection q' Y."""
+        num, norm2 = self.num - t[:, None] * projection[None, :], self.norm2 - t * t
+        return ProjectedCandidates(num, norm2, self.initial_norm2, self.redundant_norm2)
 
-    def retire(self, place: int) -> None:
-        """Take a candidate out of play for good."""
+    def exclude(self, place: int) -> None:
+        """Take a candidate out of the search for good."""
         self.norm2[place] = -np.inf
-        self.alive[place] = False
+        self.remaining[place] = False
 
-    def subset(self, xp: Any, at: Array) -> _Front:
+    def take(self, xp: Any, places: Array) -> ProjectedCandidates:
         """The same of some candidates."""
-        take = partial(xp.take, axis=0)
-        return _Front(take(self.num, at), take(self.norm2, at), take(self.size, at), take(self.floor, at))
+        every = (self.num, self.norm2, self.initial_norm2, self.redundant_norm2)
+        return ProjectedCandidates(*(xp.take(values, places, axis=0) for values in every))
+
+    @property
+    def alive(self) -> Array:
+        """Former name of ``remaining``, until the stopping rules say so."""
+        return self.remaining
 
 
 class OrthogonalSearch:
@@ -113,7 +130,7 @@ class OrthogonalSearch:
         Targets; centered and weighted here.
     project_candidates : bool
         True: Gram-Schmidt (orthogonal least squares). False: the criterion divides by the norm of the candidate as it
-        came, ``|| z_j ||``, and not by what is left of it (orthogonal matching pursuit).
+        came, ``|| z_j ||``, and not by that of its projection (orthogonal matching pursuit).
     orthogonalization : {"classical", "modified"}
         How the direction of a chosen feature is made orthogonal to the earlier ones; both are repeated once.
     tol : float or None
@@ -121,7 +138,16 @@ class OrthogonalSearch:
     limit : int or None
         Most steps that will be asked for, if known: blocks are sized after it.
     working_set : int
-        Candidates that a block keeps up to date; at or above half the candidates, no blocks are used.
+        Candidates that compete for the steps of a block; at or above half of all, no blocks are used.
+
+    Attributes
+    ----------
+    Y : array of shape (n_samples, n_targets)
+        ``P Y``, the residual of the targets.
+    basis : list of arrays of shape (n_samples,)
+        Directions of the selected features, after that of the intercept.
+    projected : ProjectedCandidates
+        All candidates, after as many steps (see :meth:`update_candidates`).
     """
 
     def __init__(
@@ -149,122 +175,157 @@ class OrthogonalSearch:
         self._target_size = max(float(self.xp.sum(self.Y**2)) ** 0.5, np.finfo(float).tiny)
         self._explained = _EXPLAINED[precision] * self._target_size**2
         self.limit = limit
-        self._behind: list[tuple[_Choice, Array]] = []
+        self._pending: list[tuple[_Choice, Array]] = []  # steps that the candidates have not been projected for
         self.basis: list[Array] = []
         if columns.fit_intercept:
             self.basis.append(columns.sqrt_weight / columns.total**0.5)
         self._n_fixed = len(self.basis)
-        size = columns.norm2
-        norm2 = self.xp.where(size > 0, size, self.xp.full_like(size, -np.inf))
-        self.front = _Front(columns.dot(self.Y), norm2, size, self.tol * size)
+        initial_norm2 = columns.norm2
+        norm2 = self.xp.where(initial_norm2 > 0, initial_norm2, self.xp.full_like(initial_norm2, -np.inf))
+        self.projected = ProjectedCandidates(columns.dot(self.Y), norm2, initial_norm2, self.tol * initial_norm2)
 
     def __iter__(self) -> Iterator[Direction]:
         yield from self._blocked_steps() if self._blocked else self._plain_steps()
 
     def cos2(self) -> np.ndarray:
-        """The criterion of every candidate now; zero for those out of play."""
+        """The criterion of every candidate now; zero for those that are excluded or redundant."""
         whitener = self._whitener()
         if whitener is None:
             return np.zeros(self.columns.n_candidates)
-        criterion = self._criterion(self.front, whitener)
+        criterion = self._criterion(self.projected, whitener)
         return np.clip(to_numpy(criterion), 0.0, 1.0)
 
     def _plain_steps(self) -> Iterator[Direction]:
-        """One pass over the table per feature."""
+        """One pass over the table per step."""
         everything = np.arange(self.columns.n_candidates)
-        while (choice := self._choose(self.front, everything, None)) is not None:
-            projection = choice.q @ self.Y
-            t = self.columns.dot(choice.q[:, None])[:, 0]
-            before, self.front = self.front, self.front.advanced(t, projection)
-            self.front.retire(choice.feature)
-            yield self._accept(choice, projection, before, self.front)
+        while (choice := self._choose(self.projected, everything, None)) is not None:
+            yield self._accept(choice, self.columns.dot(choice.q[:, None])[:, 0])
 
     def _blocked_steps(self) -> Iterator[Direction]:
-        """Exact, with about one pass over the table per block of steps."""
-        size, done = 12, 0
-        # more would cost as much as the pass that they save
-        most_inside = min(self.columns.n_candidates // 4, _INSIDE_ELEMENTS // self.columns.n_samples)
+        """About one pass over the table per block of steps; blocks grow while nothing is rolled back."""
+        size, n_done = 12, 0
+        # with a larger working set, proposing would cost as much as the pass that it saves
+        max_working_set = min(self.columns.n_candidates // 4, _INSIDE_ELEMENTS // self.columns.n_samples)
         while True:
-            left = size if self.limit is None else min(size, max(self.limit - done, 1))
-            most = max(1, min(left, _BLOCK_ELEMENTS // self.columns.n_candidates))
-            kept, tried = yield from self._one_block(most)
-            done += kept
-            if tried == 0:
+            n_wanted = size if self.limit is None else min(size, max(self.limit - n_done, 1))
+            n_steps = max(1, min(n_wanted, _BLOCK_ELEMENTS // self.columns.n_candidates))
+            n_accepted, n_proposed = yield from self._one_block(n_steps)
+            n_done += n_accepted
+            if n_proposed == 0:
                 return
-            if kept < tried:
-                size = max(4, kept)
-                self.working_set = max(self.working_set, min(self.working_set * 3 // 2, most_inside))
+            if n_accepted < n_proposed:
+                size = max(4, n_accepted)
+                self.working_set = max(self.working_set, min(self.working_set * 3 // 2, max_working_set))
             else:
                 size = min(24, 2 * size)
 
-    def _one_block(self, most: int) -> Generator[Direction, None, tuple[int, int]]:
-        """Try up to ``most`` steps on the best candidates, then keep those that hold against all."""
+    def _one_block(self, n_steps: int) -> Generator[Direction, None, tuple[int, int]]:
+        """Yield the accepted steps of a block; return how many were accepted and how many proposed."""
+        working_set = self._form_working_set()
+        if working_set.size == 0:
+            return 0, 0
+        proposed = self._propose(working_set, n_steps)
+        if not proposed:  # all of these are redundant, which the rounding of their norm2 had hidden
+            for j in working_set.tolist():
+                self.projected.exclude(j)
+            return 0, 1  # as if one step had been rolled back: the search goes on with another working set
+        t = self.columns.dot(self.xp.stack([choice.q for choice in proposed], axis=1))
+        for n_accepted, choice in enumerate(proposed):
+            if n_accepted and self._best_of_all() != choice.feature:
+                return n_accepted, len(proposed)
+            yield self._accept(choice, t[:, n_accepted])
+        return len(proposed), len(proposed)
+
+    def _form_working_set(self) -> np.ndarray:
+        """The candidates of the largest criterion, ascending; empty when the search has ended."""
         whitener = self._whitener()
         if whitener is None:
-            return 0, 0
-        criterion = self._criterion(self.front, whitener)
-        first = self._first_best(self.front, whitener, criterion)
+            return np.empty(0, dtype=np.int64)
+        criterion = self._criterion(self.projected, whitener)
+        first = self._first_best(self.projected, whitener, criterion)
         if first < 0:
-            return 0, 0
-        # of tied candidates the first must be inside, wherever the cut falls among them
-        inside = np.union1d(self._best(criterion, self.working_set), first)
-        local = self.columns.columns(inside)
-        at = self.columns.as_index(inside)
-        front = self.front.subset(self.xp, at)
+            return np.empty(0, dtype=np.int64)
+        values = to_numpy(criterion)
+        n = min(self.working_set, values.size)
+        largest = np.argpartition(values, values.size - n)[values.size - n :]
+        return np.union1d(largest, first)  # of more tied candidates than n, the first must be among them
+
+    def _propose(self, working_set: np.ndarray, n_steps: int) -> list[_Choice]:
+        """Up to ``n_steps`` steps in which only the working set competes; the search stays where it is."""
+        local = self.columns.columns(working_set)
+        projected = self.projected.take(self.xp, self.columns.as_index(working_set))
         Y, n_basis = self.Y, len(self.basis)
-        tried: list[_Choice] = []
-        while len(tried) < most and (choice := self._choose(front, inside, local)) is not None:
+        proposed: list[_Choice] = []
+        while len(proposed) < n_steps and (choice := self._choose(projected, working_set, local)) is not None:
             projection = choice.q @ self.Y
-            front = front.advanced(choice.q @ local, projection)
-            front.retire(int(np.searchsorted(inside, choice.feature)))
-            self.basis.append(choice.q)
-            self.Y = self.Y - choice.q[:, None] * projection[None, :]
-            tried.append(choice)
+            projected = projected.project_out(choice.q @ local, projection)
+            projected.exclude(int(np.searchsorted(working_set, choice.feature)))
+            self._extend_basis(choice.q, projection)
+            proposed.append(choice)
         del self.basis[n_basis:]
         self.Y = Y
-        if not tried:  # rounding had hidden that nothing is left of these candidates
-            for j in inside.tolist():
-                self.front.retire(j)
-            return 0, 1
-        product = self.columns.dot(self.xp.stack([choice.q for choice in tried], axis=1))
-        kept = 0
-        for choice in tried:
-            if kept and self._winner() != choice.feature:
-                break
-            projection = choice.q @ self.Y
-            before, self.front = self.front, self.front.advanced(product[:, kept], projection)
-            self.front.retire(choice.feature)
-            kept += 1
-            yield self._accept(choice, projection, before, self.front)
-        return kept, len(tried)
+        return proposed
+
+    def _best_of_all(self) -> int:
+        """The feature that the search over all candidates selects now, -1 if none."""
+        whitener = self._whitener()
+        if whitener is None:
+            return -1
+        return self._first_best(self.projected, whitener, self._criterion(self.projected, whitener))
+
+    def _accept(self, choice: _Choice, t: Array) -> Direction:
+        """Project the direction q of a step out of the candidates, given t = Z' q, and out of Y."""
+        projection = choice.q @ self.Y
+        before, self.projected = self.projected, self.projected.project_out(t, projection)
+        self.projected.exclude(choice.feature)
+        redundant = to_numpy(before.remaining & ~self.projected.remaining)
+        redundant[choice.feature] = False
+        orthogonality_loss = self._largest_cosine(choice.q)
+        self._extend_basis(choice.q, projection)
+        return Direction(
+            feature=choice.feature,
+            cos2=choice.cos2,
+            n_candidates=int(self.xp.count_nonzero(before.remaining)),
+            n_targets=choice.n_targets,
+            q=choice.q,
+            loading=choice.loading,
+            projection=to_numpy(projection),
+            redundant=np.flatnonzero(redundant),
+            orthogonality_loss=orthogonality_loss,
+        )
+
+    def _extend_basis(self, q: Array, projection: Array) -> None:
+        self.basis.append(q)
+        self.Y = self.Y - q[:, None] * projection[None, :]
 
     def _whitener(self) -> _Whitener | None:
-        """What turns the columns of ``P Y`` into an orthonormal basis of their span; None if nothing is left."""
+        """What turns the columns of ``P Y`` into an orthonormal basis of their span; None if Y is explained."""
         Y = to_numpy(self.Y)
         # singular values of Y and not eigenvalues of Y'Y, which would lose half the digits
         triangle = np.linalg.qr(Y, mode="r") if Y.shape[1] > 1 else np.array([[np.linalg.norm(Y)]])
         _, values, vectors = np.linalg.svd(triangle)
-        left = values**2 > max(self._explained, _DEPENDENT * values[0] ** 2)
-        if not left.any():
+        unexplained = values**2 > max(self._explained, _DEPENDENT * values[0] ** 2)
+        if not unexplained.any():
             return None
-        matrix = self.columns.as_array(vectors.T[:, left] / values[left])
-        return _Whitener(matrix, float(values[left][-1]) / self._target_size)
+        matrix = self.columns.as_array(vectors.T[:, unexplained] / values[unexplained])
+        return _Whitener(matrix, float(values[unexplained][-1]) / self._target_size)
 
-    def _criterion(self, front: _Front, whitener: _Whitener) -> Array:
-        """cos^2 of every candidate with what is left of Y; -1 for those out of play."""
+    def _criterion(self, projected: ProjectedCandidates, whitener: _Whitener) -> Array:
+        """cos^2 of every candidate with P Y; -1 for those that are excluded or redundant."""
         xp = self.xp
         if whitener.matrix.shape == (1, 1):
-            explained = (front.num[:, 0] * whitener.matrix[0, 0]) ** 2
+            explained = (projected.num[:, 0] * whitener.matrix[0, 0]) ** 2
         else:
-            explained = xp.sum((front.num @ whitener.matrix) ** 2, axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):  # those out of play may have nothing left
-            criterion = explained / (front.norm2 if self.project_candidates else front.size)
-        return xp.where(front.alive, criterion, -xp.ones_like(criterion))
+            explained = xp.sum((projected.num @ whitener.matrix) ** 2, axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):  # a redundant candidate may have a norm2 of zero
+            criterion = explained / (projected.norm2 if self.project_candidates else projected.initial_norm2)
+        return xp.where(projected.remaining, criterion, -xp.ones_like(criterion))
 
-    def _first_best(self, front: _Front, whitener: _Whitener, criterion: Array) -> int:
-        """Position of the best candidate, -1 if none is left; ties, up to rounding, go to the lowest index.
+    def _first_best(self, projected: ProjectedCandidates, whitener: _Whitener, criterion: Array) -> int:
+        """Place of the largest criterion, -1 if no candidate remains; ties, up to rounding, go to the lowest index.
 
-        Rounding grows as a candidate is used up (its squared norm is a difference) and as Y is (so are the products).
+        The relative rounding grows with ``|| z_j ||^2 / || P z_j ||^2`` (norm2 is a difference) and with
+        ``|| Y || / || P Y ||`` (so is num).
         """
         xp = self.xp
         best = xp.max(criterion)
@@ -273,133 +334,107 @@ class OrthogonalSearch:
         near = xp.nonzero(criterion >= best * (1 - _WIDEST_TIE))[0]
         if near.shape[0] == 1:
             return int(near[0])
-        used_up = xp.take(front.size, near) / xp.take(front.norm2, near)
-        blur = self._tie + self._rounding * (used_up + used_up**0.5 / whitener.smallest)
-        tied = xp.take(criterion, near) * (1 + blur) >= best
+        cancellation = xp.take(projected.initial_norm2, near) / xp.take(projected.norm2, near)
+        rounding = self._tie + self._rounding * (cancellation + cancellation**0.5 / whitener.smallest)
+        tied = xp.take(criterion, near) * (1 + rounding) >= best
         return int(near[int(xp.argmax(xp.astype(tied, xp.int8)))])
 
-    def _winner(self) -> int:
-        """The candidate that the whole table would choose now."""
-        whitener = self._whitener()
-        if whitener is None:
-            return -1
-        return self._first_best(self.front, whitener, self._criterion(self.front, whitener))
+    def _choose(self, projected: ProjectedCandidates, features: np.ndarray, local: Array | None) -> _Choice | None:
+        """The best of some candidates with its exact direction; None if none remains or Y is explained.
 
-    def _best(self, criterion: Array, n: int) -> np.ndarray:
-        """Indices of the n largest, in increasing order."""
-        values = to_numpy(criterion)
-        n = min(n, values.size)
-        return np.sort(np.argpartition(values, values.size - n)[values.size - n :])
-
-    def _choose(self, front: _Front, candidates: np.ndarray, local: Array | None) -> _Choice | None:
-        """Best candidate with its exact direction, or None when nothing is left to choose or to explain.
-
-        The table of norms drifts by rounding, so the winner is recomputed from its column; where the table promised
-        too much, it is corrected and the choice made again.
+        The recurrences accumulate rounding, so the direction is computed anew from the column (of ``local``, which
+        holds those of ``features``, or of the table). Where that shows the criterion to have been overestimated, it is
+        corrected and the choice repeated.
         """
         whitener = self._whitener()
         if whitener is None:
             return None
-        criterion = self._criterion(front, whitener)
-        while (place := self._first_best(front, whitener, criterion)) >= 0:
-            j = int(candidates[place])
+        criterion = self._criterion(projected, whitener)
+        while (place := self._first_best(projected, whitener, criterion)) >= 0:
+            j = int(features[place])
             z = self.columns.columns(np.array([j]))[:, 0] if local is None else local[:, place]
             q, loading = self._orthogonalize(z)
-            norm2 = loading[-1] ** 2
-            if norm2 > self.tol * float(front.size[place]):
-                cos2 = min(float(self.xp.sum(((q @ self.Y) @ whitener.matrix) ** 2)), 1.0)
-                exact = cos2 if self.project_candidates else cos2 * norm2 / float(front.size[place])
+            norm2, initial_norm2 = loading[-1] ** 2, float(projected.initial_norm2[place])
+            if norm2 > self.tol * initial_norm2:
+                cos2 = self._exact_cos2(q, whitener)
+                exact = cos2 if self.project_candidates else cos2 * norm2 / initial_norm2
                 if exact >= 0.999 * float(criterion[place]):
                     return _Choice(j, q, loading, cos2, int(whitener.matrix.shape[1]))
                 criterion[place] = exact
-                front.norm2[place] = norm2
-                front.num[place, :] = loading[-1] * (q @ self.Y)
+                projected.norm2[place] = norm2
+                projected.num[place, :] = loading[-1] * (q @ self.Y)
             else:
                 criterion[place] = -1.0
-                front.retire(place)
+                projected.exclude(place)
         return None
 
+    def _exact_cos2(self, q: Array, whitener: _Whitener) -> float:
+        return min(float(self.xp.sum(((q @ self.Y) @ whitener.matrix) ** 2)), 1.0)
+
     def _orthogonalize(self, z: Array) -> tuple[Array, np.ndarray]:
-        """Unit direction of ``z`` off the basis, and the coordinates of ``z`` on both; twice is enough."""
+        """``P z`` as a unit vector, and the coordinates of ``z`` on the basis and on it; twice is enough."""
         xp = self.xp
         loading = np.zeros(len(self.basis))
         if self.basis and self.orthogonalization == "classical":
             Q = xp.stack(self.basis, axis=1)
             for _ in range(2):
-                shares = z @ Q
-                z = z - Q @ shares
-                loading += to_numpy(shares)
+                coordinates = z @ Q
+                z = z - Q @ coordinates
+                loading += to_numpy(coordinates)
         elif self.basis:
             for _ in range(2):
                 for i, q in enumerate(self.basis):
-                    share = xp.sum(q * z)
-                    z = z - share * q
-                    loading[i] += float(share)
+                    coordinate = xp.sum(q * z)
+                    z = z - coordinate * q
+                    loading[i] += float(coordinate)
         norm = float(xp.sum(z * z)) ** 0.5
         q = z / norm if norm > 0 else z
         return q, np.append(loading[self._n_fixed :], norm)
 
-    def _drift(self, q: Array) -> float:
-        """Largest |cosine| with the basis."""
+    def _largest_cosine(self, q: Array) -> float:
+        """Largest |cosine| of q with the basis."""
         return float(self.xp.max(self.xp.abs(q @ self.xp.stack(self.basis, axis=1)))) if self.basis else 0.0
 
-    def _accept(self, choice: _Choice, projection: Array, before: _Front, after: _Front) -> Direction:
-        """Record a step and move Y and the basis past it."""
-        gone = to_numpy(before.alive & ~after.alive)
-        gone[choice.feature] = False
-        drift = self._drift(choice.q)
-        self.basis.append(choice.q)
-        self.Y = self.Y - choice.q[:, None] * projection[None, :]
-        return Direction(
-            feature=choice.feature,
-            cos2=choice.cos2,
-            n_candidates=int(self.xp.count_nonzero(before.alive)),
-            n_targets=choice.n_targets,
-            q=choice.q,
-            loading=choice.loading,
-            projection=to_numpy(projection),
-            redundant=np.flatnonzero(gone),
-            drift=drift,
-        )
-
     def follow(self, order: Iterable[int]) -> Iterator[Direction]:
-        """Walk a given order instead of searching one; ends early where a feature adds nothing or Y is explained."""
+        """Take the steps of a given order; ends early where a feature adds nothing or Y is explained."""
         for j in order:
             choice = self._given(int(j))
             if choice is None:
                 return
-            projection = choice.q @ self.Y
-            t = self.columns.dot(choice.q[:, None])[:, 0]
-            before, self.front = self.front, self.front.advanced(t, projection)
-            self.front.retire(choice.feature)
-            yield self._accept(choice, projection, before, self.front)
+            yield self._accept(choice, self.columns.dot(choice.q[:, None])[:, 0])
 
-    def walk(self, feature: int) -> bool:
-        """Move Y and the basis past one feature, leaving the candidates behind; False if it adds nothing."""
+    def select(self, feature: int) -> bool:
+        """Project one feature out of Y, and out of the candidates later; False if it adds nothing."""
         choice = self._given(feature)
         if choice is None:
             return False
         projection = choice.q @ self.Y
-        self._behind.append((choice, projection))
-        self.basis.append(choice.q)
-        self.Y = self.Y - choice.q[:, None] * projection[None, :]
+        self._pending.append((choice, projection))
+        self._extend_basis(choice.q, projection)
         return True
 
-    def catch_up(self) -> None:
-        """Bring the candidates up to where :meth:`walk` went, in one pass over the table."""
-        if not self._behind:
+    def update_candidates(self) -> None:
+        """Project the features of :meth:`select` out of the candidates, in one pass over the table."""
+        if not self._pending:
             return
-        product = self.columns.dot(self.xp.stack([choice.q for choice, _ in self._behind], axis=1))
-        for step, (choice, projection) in enumerate(self._behind):
-            self.front = self.front.advanced(product[:, step], projection)
-            self.front.retire(choice.feature)
-        self._behind = []
+        t = self.columns.dot(self.xp.stack([choice.q for choice, _ in self._pending], axis=1))
+        for step, (choice, projection) in enumerate(self._pending):
+            self.projected = self.projected.project_out(t[:, step], projection)
+            self.projected.exclude(choice.feature)
+        self._pending = []
 
     def _given(self, j: int) -> _Choice | None:
-        """The step that a given feature makes, or None if there is nothing to it."""
+        """The step that a given feature makes, or None if it adds nothing or Y is explained."""
         whitener = self._whitener()
         q, loading = self._orthogonalize(self.columns.columns(np.array([j]))[:, 0])
-        if whitener is None or loading[-1] ** 2 <= self.tol * float(self.front.size[j]):
+        if whitener is None or loading[-1] ** 2 <= self.tol * float(self.projected.initial_norm2[j]):
             return None
-        cos2 = min(float(self.xp.sum(((q @ self.Y) @ whitener.matrix) ** 2)), 1.0)
-        return _Choice(j, q, loading, cos2, int(whitener.matrix.shape[1]))
+        return _Choice(j, q, loading, self._exact_cos2(q, whitener), int(whitener.matrix.shape[1]))
+
+    # Former names, until the stopping rules use those above.
+    walk, catch_up = select, update_candidates
+
+    @property
+    def front(self) -> ProjectedCandidates:
+        """Former name of ``projected``."""
+        return self.projected

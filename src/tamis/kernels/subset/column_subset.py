@@ -2,27 +2,27 @@ r"""Columns that stand for all columns: the algebra behind column-subset selecti
 
 Notation: ``Z`` holds the centered columns divided by ``sqrt(n)``, so that ``Z' Z`` is their covariance matrix (their
 correlation matrix once they are scaled); ``S`` are the columns chosen so far, ``Q`` an orthonormal basis of their span,
-``P = I - Q Q'`` and ``r_j = P z_j`` what they leave of column j.
+``P = I - Q Q'`` and ``r_j = P z_j`` the residual of column j.
 
 *Greedy reconstruction* adds the column that explains the most variance of all columns,
 
-    gain_j = || Z' r_j ||^2 / || r_j ||^2 = num_j / left_j.
+    gain_j = || Z' r_j ||^2 / || r_j ||^2 = num_j / residual_norm2_j.
 
 With ``q`` the unit direction of the chosen column and ``K = Z Z'``, everything follows from the two products
 ``t = Z' q`` and ``w = Z' P K q`` (``P`` without ``q`` already), which are one pass over ``Z``: ``E = Z' P Z`` becomes
 ``E - t t'``, and before it does ``E t = w + (t' t) t``, so that
 
-    num_j  = || E e_j ||^2  <-  num_j - 2 t_j w_j - t_j^2 (t' t),
-    left_j = e_j' E e_j     <-  left_j - t_j^2.
+    num_j            = || E e_j ||^2  <-  num_j - 2 t_j w_j - t_j^2 (t' t),
+    residual_norm2_j = e_j' E e_j     <-  residual_norm2_j - t_j^2.
 
 All of this depends on ``Z`` through ``Z' Z`` alone. A table with more rows than columns is therefore first replaced by
 its triangular factor, which has as many rows as columns and the same ``Z' Z``; ``K`` is then never larger than ``Z``.
 
-*Pivoted QR* adds the column of which the most is left: the largest ``left_j``.
+*Pivoted QR* adds the column with the largest residual, ``residual_norm2_j``.
 
-Both figures are differences and lose digits as columns are used up. Every candidate therefore carries the error that
-rounding may have made since its figures were last computed from the column itself, and all candidates that could be the
-best within these errors are computed anew before one is chosen.
+Both recurrences are differences and lose digits as residuals become small. Every candidate therefore carries a bound on
+the rounding error made since its terms were last computed from the column itself, and all candidates that could be the
+best within these bounds are computed anew before one is chosen.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _TILE = 2**20  # entries of a block in double precision: 8 MB, which a cache may
 
 
 class Precision(NamedTuple):
-    """What rounding does to figures computed from a table, relatively."""
+    """Relative rounding errors of quantities computed from a table."""
 
-    redundant: float  # share of a column below which nothing is left of it
+    redundant: float  # squared residual norm, as a share of the column's, below which it is rounding error
     product: float  # error of a product of two vectors, relative to their norms
-    tie: float  # difference below which two figures are the same
+    tie: float  # difference below which two values are tied
 
 
 _PRECISION = {"float64": Precision(1e-10, 1e-14, 1e-10), "float32": Precision(1e-5, 1e-6, 1e-5)}
@@ -161,14 +161,14 @@ class Basis:
         self.size += 1
 
     def residual(self, V: np.ndarray) -> np.ndarray:
-        """What is left of the columns of ``V`` off the basis; projected twice, which is enough."""
+        """Residual of the columns of ``V`` off the basis; projected twice, which is enough."""
         Q = self._Q[:, : self.size]
         V = V - Q @ (Q.T @ V)
         return V - Q @ (Q.T @ V)
 
 
 class ColumnSearch(ABC):
-    """Choose columns one at a time by a figure of what the earlier ones leave of each; iterate for (feature, figure).
+    """Forward search by a criterion of the residuals of the columns; iterate for (feature, criterion).
 
     Parameters
     ----------
@@ -183,63 +183,65 @@ class ColumnSearch(ABC):
         self.norm2 = norm2
         self.precision = precision_of(Z)
         self.basis = Basis(Z.shape[0])
-        self.left = np.where(norm2 > 0, norm2, -np.inf)  # -inf for columns out of play
-        self._slip = self.precision.product * np.sqrt(norm2)  # error of a product of a column with a unit vector
-        self._left_error = self._slip * np.sqrt(norm2)
+        self.residual_norm2 = np.where(norm2 > 0, norm2, -np.inf)  # -inf for chosen and redundant columns
+        self._product_error = self.precision.product * np.sqrt(
+            norm2
+        )  # error of a product of a column with a unit vector
+        self._residual_norm2_error = self._product_error * np.sqrt(norm2)
 
     @abstractmethod
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lowest and highest that the figure of each column may be, given what rounding does."""
+        """Lower and upper bound on the criterion of each column, given the rounding errors."""
 
     @abstractmethod
-    def _refresh(self, columns: np.ndarray, residuals: np.ndarray) -> np.ndarray:
-        """Exact figures of some columns, from what is left of them."""
+    def _exact_criterion(self, columns: np.ndarray, residuals: np.ndarray) -> np.ndarray:
+        """The criterion of some columns, from their residuals."""
 
     @abstractmethod
-    def _advance(self, q: np.ndarray) -> None:
-        """Bring the figures of all columns past a chosen direction: one pass over the table."""
+    def _downdate(self, q: np.ndarray) -> None:
+        """Project a chosen direction out of the recurrences of all columns: one pass over the table."""
 
     def __iter__(self) -> Iterator[tuple[int, float]]:
         while (choice := self._choose()) is not None:
-            feature, q, figure = choice
+            feature, q, criterion = choice
             self.basis.append(q)
-            self._advance(q)
-            self.left[feature] = -np.inf
-            yield feature, figure
+            self._downdate(q)
+            self.residual_norm2[feature] = -np.inf
+            yield feature, criterion
 
     def _choose(self) -> tuple[int, np.ndarray, float] | None:
-        """The best column, its direction and its figure; None if nothing is left of any."""
+        """The best column, its direction and its criterion; None if all are chosen or redundant."""
         while True:
-            alive = self.left > self.precision.redundant * self.norm2
-            self.left[~alive] = -np.inf
-            if not alive.any():
+            remaining = self.residual_norm2 > self.precision.redundant * self.norm2
+            self.residual_norm2[~remaining] = -np.inf
+            if not remaining.any():
                 return None
             low, high = self._bounds()
-            near = np.flatnonzero(alive & (high >= (1 - self.precision.tie) * low[alive].max()))
-            figures = self._recompute(near)
-            if figures.max() > -np.inf:
-                place = first_largest(figures, self.precision.tie)
+            near = np.flatnonzero(remaining & (high >= (1 - self.precision.tie) * low[remaining].max()))
+            criteria = self._recompute(near)
+            if criteria.max() > -np.inf:
+                place = first_largest(criteria, self.precision.tie)
                 feature = int(near[place])
                 residual = self.basis.residual(self.Z[:, feature].astype(float))
-                return feature, residual / np.linalg.norm(residual), float(figures[place])
+                return feature, residual / np.linalg.norm(residual), float(criteria[place])
 
     def _recompute(self, columns: np.ndarray) -> np.ndarray:
-        """Figures of some columns from the columns themselves; -inf, and out of play, where nothing is left."""
-        figures = np.empty(columns.size)
+        """The criterion of some columns from the columns themselves; -inf for those that prove redundant."""
+        criteria = np.empty(columns.size)
         for place in column_blocks(self.Z.shape[0], columns.size):
             some = columns[place]
             residuals = self.basis.residual(self.Z[:, some].astype(float))
-            self.left[some] = np.einsum("ij,ij->j", residuals, residuals)
-            self._left_error[some] = self._slip[some] * np.sqrt(self.left[some])
-            figures[place] = self._refresh(some, residuals)
-        gone = self.left[columns] <= self.precision.redundant * self.norm2[columns]
-        self.left[columns[gone]] = -np.inf
-        return np.where(gone, -np.inf, figures)
+            self.residual_norm2[some] = np.einsum("ij,ij->j", residuals, residuals)
+            self._residual_norm2_error[some] = self._product_error[some] * np.sqrt(self.residual_norm2[some])
+            criteria[place] = self._exact_criterion(some, residuals)
+        redundant = self.residual_norm2[columns] <= self.precision.redundant * self.norm2[columns]
+        self.residual_norm2[columns[redundant]] = -np.inf
+        return np.where(redundant, -np.inf, criteria)
 
-    def _take_out(self, t: np.ndarray) -> None:
+    def _downdate_norms(self, t: np.ndarray) -> None:
         """Downdate the squared norms by ``t = Z' q``."""
-        self.left -= t * t
-        self._left_error += (2 * np.abs(t) + self._slip) * self._slip
+        self.residual_norm2 -= t * t
+        self._residual_norm2_error += (2 * np.abs(t) + self._product_error) * self._product_error
 
     def _dot(self, V: np.ndarray) -> np.ndarray:
         """``V' Z`` in the table's own precision; a double ``V`` would make a single-precision table double."""
@@ -247,53 +249,54 @@ class ColumnSearch(ABC):
 
 
 class ReconstructionSearch(ColumnSearch):
-    """Greedy reconstruction: the figure is the variance of all columns that a column explains beyond earlier ones."""
+    """Greedy reconstruction: the criterion is the variance of all columns that one explains beyond earlier ones."""
 
     def __init__(self, Z: np.ndarray, norm2: np.ndarray) -> None:
         super().__init__(compress_rows(Z), norm2)
         self.K = gram_of_rows(self.Z)
         self.num = quadratic_forms(self.Z, self.K)
         self._num_error = self.precision.product * self.num
-        self._form_error = self.precision.product * float(np.linalg.norm(self.K))  # of q' K q, whatever is left of K
+        self._form_error = self.precision.product * float(np.linalg.norm(self.K))  # of q' K q, however small it is
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         floor = self.precision.redundant * self.norm2
-        with np.errstate(divide="ignore", invalid="ignore"):  # columns out of play
-            low = (self.num - self._num_error) / (self.left + self._left_error)
-            high = (self.num + self._num_error) / np.maximum(self.left - self._left_error, floor)
+        with np.errstate(divide="ignore", invalid="ignore"):  # chosen and redundant columns
+            low = (self.num - self._num_error) / (self.residual_norm2 + self._residual_norm2_error)
+            high = (self.num + self._num_error) / np.maximum(self.residual_norm2 - self._residual_norm2_error, floor)
         return low - self._form_error, high + self._form_error
 
-    def _refresh(self, columns: np.ndarray, residuals: np.ndarray) -> np.ndarray:
-        left = self.left[columns]
-        # rounding of K may hide that a column explains at least what is left of itself
-        forms = np.maximum(np.einsum("ij,ij->j", self.K @ residuals, residuals), left**2)
-        figures = np.divide(forms, left, out=np.zeros(columns.size), where=left > 0)
+    def _exact_criterion(self, columns: np.ndarray, residuals: np.ndarray) -> np.ndarray:
+        norm2 = self.residual_norm2[columns]
+        # rounding of K may hide that a column explains at least its own residual
+        forms = np.maximum(np.einsum("ij,ij->j", self.K @ residuals, residuals), norm2**2)
+        criteria = np.divide(forms, norm2, out=np.zeros(columns.size), where=norm2 > 0)
         self.num[columns] = forms
-        self._num_error[columns] = figures * self._left_error[columns]
-        return figures
+        self._num_error[columns] = criteria * self._residual_norm2_error[columns]
+        return criteria
 
-    def _advance(self, q: np.ndarray) -> None:
-        pull = self.K @ q
-        half = pull - 0.5 * (q @ pull) * q
-        # K is deflated as well, to P K P: what the chosen columns explain would drown the forms of what they leave
+    def _downdate(self, q: np.ndarray) -> None:
+        Kq = self.K @ q
+        half = Kq - 0.5 * (q @ Kq) * q
+        # K is deflated as well, to P K P, so that residual forms do not cancel against what chosen columns explain
         self.K -= np.column_stack([q, half]) @ np.vstack([half, q])
-        pull = self.basis.residual(pull)
-        t, w = self._dot(np.column_stack([q, pull]))
+        PKq = self.basis.residual(Kq)
+        t, w = self._dot(np.column_stack([q, PKq]))
         gain = t @ t
         self.num -= t * (2 * w + gain * t)
-        slope_t, slope_w = 2 * np.abs(w) + 2 * gain * np.abs(t), 2 * np.abs(t) * np.linalg.norm(pull)
-        self._num_error += (slope_t + slope_w + (gain + np.linalg.norm(pull)) * self._slip) * self._slip
-        self._take_out(t)
+        # first-order error propagation, |d num / dt| and |d num / dw| times the errors of t and w, and the products
+        by_t, by_w = 2 * np.abs(w) + 2 * gain * np.abs(t), 2 * np.abs(t) * np.linalg.norm(PKq)
+        self._num_error += (by_t + by_w + (gain + np.linalg.norm(PKq)) * self._product_error) * self._product_error
+        self._downdate_norms(t)
 
 
 class PivotedSearch(ColumnSearch):
-    """Pivoted QR: the figure is the squared norm of what is left of a column.
+    """Pivoted QR: the criterion is the squared norm of the residual of a column.
 
     Parameters
     ----------
     Z, norm2 : as for every search
     first : int or None
-        Column to begin with, where norms do not tell.
+        First column, where all have the same norm.
     """
 
     def __init__(self, Z: np.ndarray, norm2: np.ndarray, *, first: int | None = None) -> None:
@@ -301,7 +304,7 @@ class PivotedSearch(ColumnSearch):
         self._first = first
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.left - self._left_error, self.left + self._left_error
+        return self.residual_norm2 - self._residual_norm2_error, self.residual_norm2 + self._residual_norm2_error
 
     def _choose(self) -> tuple[int, np.ndarray, float] | None:
         if self._first is None or self.basis.size:
@@ -309,8 +312,8 @@ class PivotedSearch(ColumnSearch):
         z = self.Z[:, self._first].astype(float)
         return self._first, z / np.linalg.norm(z), float(self.norm2[self._first])
 
-    def _refresh(self, columns: np.ndarray, residuals: np.ndarray) -> np.ndarray:
-        return self.left[columns].copy()
+    def _exact_criterion(self, columns: np.ndarray, residuals: np.ndarray) -> np.ndarray:
+        return self.residual_norm2[columns].copy()
 
-    def _advance(self, q: np.ndarray) -> None:
-        self._take_out(self._dot(q[:, None])[0])
+    def _downdate(self, q: np.ndarray) -> None:
+        self._downdate_norms(self._dot(q[:, None])[0])

@@ -111,7 +111,7 @@ def _lars_order(columns: Columns, search: OrthogonalSearch, limit: int | None) -
     varying = np.flatnonzero(size > 0)
     Z, Y = move_to(columns.columns(varying), search.Y, xp=np, device="cpu")
     Z = Z / np.sqrt(size[varying])
-    distinct = _first_of_each(Z)
+    distinct = _distinct_columns(Z)
     Z, varying = Z[:, distinct], varying[distinct]
     n_steps = min(Z.shape) if limit is None else limit
     while True:
@@ -124,7 +124,7 @@ def _lars_order(columns: Columns, search: OrthogonalSearch, limit: int | None) -
         n_steps *= 2
 
 
-def _first_of_each(Z: np.ndarray) -> np.ndarray:
+def _distinct_columns(Z: np.ndarray) -> np.ndarray:
     """Indices of the unit columns that repeat no earlier one, up to sign: equal ones would tie all along the path."""
     # equal columns have equal products with a random vector, so that only neighbors in their order are compared
     product = np.abs(np.random.RandomState(0).standard_normal(len(Z)) @ Z)

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule, track
 from tamis.kernels.arrays.targets import encode_target
-from tamis.kernels.solvers.orthant_newton import LOSSES
+from tamis.kernels.solvers.losses import LOSSES
 from tamis.rank.forward._grafting_problem import GraftingProblem
 from tamis.rank.forward._grafting_search import Graft, GraftingSearch
 
@@ -193,14 +193,14 @@ class Grafting(Ranker):
         return GraftingProblem(X, target, loss, **weights, tol=self.tol, step=self.step, standardize=self.standardize)
 
     def _graft(self, problem: GraftingProblem, limit: int | None) -> Ranking:
-        """Let weights enter, and rank the features of those that count."""
+        """Rank features by when their first weight entered: for good at one alpha, for the first time along a path."""
         search = problem.search
         by_path = self.alpha == "path" or (self.alpha == "auto" and not self._chooses_itself())
         if by_path:
             grafts = _follow_path(search, limit)
         else:
-            share = search.alpha_max * _AUTO
-            grafts = search.descend(share if self.alpha == "auto" else float(self.alpha) / problem.unit)
+            alpha = search.alpha_max * _AUTO if self.alpha == "auto" else float(self.alpha) / problem.unit
+            grafts = search.descend(alpha)
         entered = list(track(self, islice(grafts, self.max_iter), task_name="graft"))
         first = _first_of_each(entered if by_path else _last_of_each(entered, search))
         self.alpha_, self.alpha_max_ = search.alpha * problem.unit, search.alpha_max * problem.unit
@@ -214,23 +214,23 @@ class Grafting(Ranker):
     def _certify(self, problem: GraftingProblem, n_iter: int) -> dict[str, Any]:
         """How far from the minimum the search has ended, with a warning if it should have gone on."""
         search, unit = problem.search, problem.unit
-        short = n_iter == self.max_iter and not search.is_settled
-        converged = search.is_settled and search.violation() <= search.tol
-        if short or (search.is_settled and not converged):
+        is_cut_short = n_iter == self.max_iter and not search.has_ended
+        converged = search.has_ended and search.kkt_violation() <= search.tol
+        if is_cut_short or (search.has_ended and not converged):
             warnings.warn(
-                f"Grafting ended with a violation of {search.violation() / search.tol * self.tol:.3g} of alpha_max "
+                f"Grafting ended with a violation of {search.kkt_violation() / search.tol * self.tol:.3g} of alpha_max "
                 f"after {n_iter} weights had entered; raise max_iter={self.max_iter} or tol={self.tol:g}",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        found = {"kkt": search.violation() * unit, "objective": search.objective() * unit * unit}
+        found = {"kkt": search.kkt_violation() * unit, "objective": search.objective() * unit * unit}
         if self.l0 == 0 and max(search.alpha, self.l2) > 0:
-            found["gap"] = search.gap() * unit * unit
+            found["gap"] = search.duality_gap() * unit * unit
         self.n_iter_ = n_iter
         return {"converged": bool(converged), "n_iter": n_iter, **found}
 
     def _keep_model(self, problem: GraftingProblem, kept: np.ndarray) -> None:
-        """The minimum over the selected features: the search's own, unless it holds others."""
+        """The minimum over the selected features, as fitted attributes."""
         model = problem.model(kept)
         coef = np.zeros((model.intercept.size, len(problem.search.gradient)))
         coef[:, kept] = model.coef.T
@@ -253,9 +253,9 @@ def _follow_path(search: GraftingSearch, limit: int | None) -> Iterator[Graft]:
 
 
 def _last_of_each(entered: list[Graft], search: GraftingSearch) -> list[Graft]:
-    """Grafts of the weights that are still in, by when they entered for good."""
+    """Grafts of the weights that are active at the end, by when they entered for good."""
     last: dict[tuple[int, int], Graft] = {}
-    for graft in filter(search.holds, entered):
+    for graft in filter(search.is_active, entered):
         last.pop((graft.feature, graft.target), None)  # so that it comes after those that never left
         last[graft.feature, graft.target] = graft
     return list(last.values())

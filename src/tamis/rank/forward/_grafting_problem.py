@@ -1,4 +1,4 @@
-"""What a grafting search works on: a table and a target in their own units, and the model that comes out."""
+"""A grafting search on a table and a target in their own units, and the linear model that it ends with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.base import Step
 from tamis.kernels.arrays.columns import as_columns
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
 from tamis.kernels.arrays.targets import Target
-from tamis.kernels.solvers.orthant_newton import LOSSES
+from tamis.kernels.solvers.losses import LOSSES
 from tamis.rank.forward._grafting_search import Graft, GraftingSearch
 from tamis.rank.forward._least_squares_model import LinearModel
 
@@ -49,15 +49,15 @@ class GraftingProblem:
     ) -> None:
         self.X, self.classes, self.standardize = X, target.classes, standardize
         self._target, self._loss, self._l2, self._tol, self._step = target, loss, l2, tol, step
-        Y, self._center, self.unit = _in_units(target)
+        Y, self._center, self.unit = _standardize(target)
         self._exponents = overflow_exponents(X) if standardize else None
         self._columns = as_columns(ldexp_columns(X, self._exponents).astype(float, copy=False))
         norm2 = self._columns.norm2
         spread = np.sqrt(np.where(norm2 > 0, norm2, len(Y)) / len(Y))
         self._scale = 1.0 / spread if standardize else np.ones(spread.size)
-        price = l0 / self.unit / self.unit
+        scaled_l0 = l0 / self.unit / self.unit
         self.search = GraftingSearch(
-            self._columns, Y, LOSSES[loss], scale=self._scale, l2=l2, l0=price, tol=tol, step=step
+            self._columns, Y, LOSSES[loss], scale=self._scale, l2=l2, l0=scaled_l0, tol=tol, step=step
         )
         self._constant = self._center + self.unit * self.search.weights()[2]
 
@@ -66,22 +66,22 @@ class GraftingProblem:
         info: dict[str, Any] = {"alpha": graft.alpha * self.unit, "objective": graft.objective * self.unit * self.unit}
         if self.classes is not None:
             info["class"] = self.classes[graft.target if self._target.values.shape[1] > 1 else 1]
-        return Step(graft.feature, graft.slope * self.unit, info)
+        return Step(graft.feature, graft.gradient * self.unit, info)
 
     def model(self, features: np.ndarray) -> LinearModel:
-        """The minimum over the given features, ascending: the one that was found, unless it holds others."""
-        held, weights, intercept = self.search.weights()
-        if not np.array_equal(held, features):
-            return self._restrict(features)
-        coef = weights * self._scale[held, None] * self.unit
-        intercept = self._center + self.unit * intercept - self._columns.means(held) @ coef
+        """The minimum over the given features, ascending: the search's own, unless other features are active in it."""
+        active, weights, intercept = self.search.weights()
+        if not np.array_equal(active, features):
+            return self._refit(features)
+        coef = weights * self._scale[active, None] * self.unit
+        intercept = self._center + self.unit * intercept - self._columns.means(active) @ coef
         if self._exponents is not None:
             with np.errstate(over="ignore"):
-                coef = np.ldexp(coef, -self._exponents[held, None])
+                coef = np.ldexp(coef, -self._exponents[active, None])
         return LinearModel(features, coef, intercept, self.classes)
 
-    def _restrict(self, features: np.ndarray) -> LinearModel:
-        """Minimize over the given features only, each of which has been paid for."""
+    def _refit(self, features: np.ndarray) -> LinearModel:
+        """Minimize over the given features only, without ``l0``: their number is given."""
         if not features.size:
             return LinearModel(features, np.zeros((0, self._constant.size)), self._constant, self.classes)
         part = GraftingProblem(
@@ -96,19 +96,19 @@ class GraftingProblem:
         )
         for _ in part.search.descend(self.search.alpha):
             pass
-        held = part.search.weights()[0]
-        model = part.model(held)
+        active = part.search.weights()[0]
+        model = part.model(active)
         coef = np.zeros((features.size, model.intercept.size))
-        coef[held] = model.coef
+        coef[active] = model.coef
         return LinearModel(features, coef, model.intercept, self.classes)
 
 
-def _in_units(target: Target) -> tuple[np.ndarray, float, float]:
+def _standardize(target: Target) -> tuple[np.ndarray, float, float]:
     """Classes as -1 and 1, a quantity at zero mean and unit variance; mean and unit of the latter."""
     values = target.values
     if target.classes is not None:
         return (values if values.shape[1] == 1 else 2.0 * values - 1.0), 0.0, 1.0
-    size = float(np.abs(values).max())  # first, for squares of very large numbers are lost
+    size = float(np.abs(values).max())  # first, so that squares of very large or small numbers do not overflow
     values = values / size
     mean = float(values.mean())
     spread = max(float((values - mean).std()), np.finfo(float).tiny)

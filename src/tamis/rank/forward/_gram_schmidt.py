@@ -16,7 +16,7 @@ from tamis.rank.forward._least_squares import LeastSquaresRanker
 class GramSchmidt(LeastSquaresRanker):
     r"""Rank features by how much of the target they explain beyond the features before them.
 
-    Step :math:`n` adds the candidate that leaves the least of the target,
+    Step :math:`n` adds the candidate that leaves the smallest residual of the target,
 
     .. math:: \arg\max_j \cos^2(P x_j, P y) = \frac{(x_j^\top P y)^2}{\|P x_j\|^2 \|P y\|^2},
               \qquad P = I - X_S (X_S^\top X_S)^{-1} X_S^\top,
@@ -41,7 +41,7 @@ class GramSchmidt(LeastSquaresRanker):
     max_features : int, default=None
         End the path after this many steps, whatever the rule says.
     tol : float, default=None
-        A candidate of which less than this share (of its squared norm) is left is redundant and leaves the search;
+        A candidate whose residual has less than this share of its squared norm is redundant and leaves the search;
         None is 1e-10, or 1e-5 for float32 input.
     dictionary : dictionary, default=None
         Source of candidates computed from ``X``, such as :class:`tamis.dictionary.Monomials`. Selected features are

@@ -129,15 +129,16 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
     def _described(self, columns: Columns, values: np.ndarray, directions: Iterable[Direction]) -> Iterator[Step]:
         """Directions as steps, with the error of the least-squares model that they build."""
         xp = columns.xp
-        left = columns.center_rows(columns.as_array(values))
+        residual = columns.center_rows(columns.as_array(values))
         leverage = columns.sqrt_weight**2 / columns.total if self.fit_intercept else 0 * columns.sqrt_weight
-        size = float(xp.sum(left**2))
+        total2 = float(xp.sum(residual**2))
         for n, step in enumerate(directions, start=1):
-            left = left - step.q[:, None] * columns.as_array(step.projection)[None, :]
+            residual = residual - step.q[:, None] * columns.as_array(step.projection)[None, :]
             leverage = leverage + step.q**2
-            unseen = 1 - leverage
-            error2 = xp.sum(left**2, axis=1)
-            press = float(xp.sum(error2 / xp.where(unseen > 1e-10, unseen, xp.ones_like(unseen)) ** 2))
+            # the leave-one-out error of a row is residual / (1 - leverage), infinite where only the row predicts itself
+            factor = 1 - leverage
+            residual2 = xp.sum(residual**2, axis=1)
+            press = float(xp.sum(residual2 / xp.where(factor > 1e-10, factor, xp.ones_like(factor)) ** 2))
             yield Step(
                 step.feature,
                 step.cos2,
@@ -146,10 +147,10 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
                     "dof": columns.total - n + (0 if self.fit_intercept else 1),
                     "n_candidates": step.n_candidates,
                     "n_targets": step.n_targets,
-                    "r2": 1.0 - float(xp.sum(error2)) / size,
-                    "press": np.inf if bool(xp.any(unseen <= 1e-10)) else press / columns.total,
+                    "r2": 1.0 - float(xp.sum(residual2)) / total2,
+                    "press": np.inf if bool(xp.any(factor <= 1e-10)) else press / columns.total,
                     "redundant": step.redundant,
-                    "orthogonality": step.drift,
+                    "orthogonality": step.orthogonality_loss,
                     "loading": step.loading,
                     "projection": step.projection,
                     "mean": float(columns.means(np.array([step.feature]))[0]),
@@ -169,8 +170,8 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
             self.classes_ = classes
 
     def _certificate(self, path: Sequence[Step]) -> dict[str, Any]:
-        drift = max((step.info["orthogonality"] for step in path), default=0.0)
-        return {"converged": True, "n_iter": len(path), "orthogonality": drift}
+        loss = max((step.info["orthogonality"] for step in path), default=0.0)
+        return {"converged": True, "n_iter": len(path), "orthogonality": loss}
 
     def model_at(self, n_features: int) -> LeastSquaresModel:
         """Least-squares model on the first ``n_features`` of the path, without refitting."""
@@ -189,7 +190,7 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
 
     @property
     def redundant_(self) -> dict[int, np.ndarray]:
-        """Per feature of the path, the candidates that it left nothing of."""
+        """Per feature of the path, the candidates in the span of the path since it was added."""
         check_is_fitted(self)
         return {step.feature: step.info["redundant"] for step in self.path_ if step.info["redundant"].size}
 

@@ -1,12 +1,12 @@
-"""Columns taken out of a least-squares model one at a time: every deletion is known at once, nothing is fitted again.
+"""Backward elimination of columns from a least-squares model, by downdating: nothing is fitted again.
 
-With ``P`` the centered columns of the model and ``B = P (P'P)^-1`` their dual basis, ``u_i = b_i / ||b_i||`` is what
-column i has to itself, and ``||b_i||^2 = (P'P)^-1_ii``. Without column i
+With ``P`` the centered columns of the model and ``B = P (P'P)^-1`` their dual basis, ``u_i = b_i / ||b_i||`` is the
+direction of column i that the other columns do not explain, and ``||b_i||^2 = (P'P)^-1_ii``. Without column i
 
     residual_i = residual + u_i (u_i' Y),      so that  RSS_i = RSS + w_i^2 / (P'P)^-1_ii,   w = B' Y,
     leverage_i = leverage - u_i^2,             and      B_i = B - u_i (u_i' B).
 
-The last is an orthogonal projection: down-dating does not lose digits.
+The last is an orthogonal projection: downdating does not lose digits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import cholesky, qr, solve_triangular
 from scipy.special import fdtrc
 
-_EXPLAINED = 1e-20  # squared share of Y below which rounding is all that is left of it
+_EXPLAINED = 1e-20  # ||residual||^2 / ||Y||^2 below which the residual is rounding error
 _DEPENDENT = 1e-12  # the same, not squared, for one target against the others: class indicators sum to a constant
 _FULL = 1e-10  # a row whose leverage is this close to one is predicted by itself alone
 _TIE = 1e-10  # relative difference at which deletions cost the same
@@ -26,12 +26,12 @@ _TIE = 1e-10  # relative difference at which deletions cost the same
 
 @dataclass(frozen=True)
 class Removal:
-    """A column that left the model, or the one at which pruning ended.
+    """A column that was removed from the model, or the one at which pruning ended.
 
     Attributes
     ----------
     column : int
-        Its place among the columns that pruning began with.
+        Its place among the columns of the complete model.
     criterion : float
         P-value of the model without it against the complete one, or its mean squared leave-one-out error.
     before : float
@@ -46,8 +46,8 @@ class Removal:
     accepted: bool
 
 
-class ShrinkingModel:
-    """Least squares with an intercept, from which columns leave.
+class DowndatedModel:
+    """Least squares with an intercept, from which columns are removed one at a time.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ class ShrinkingModel:
 
     Attributes
     ----------
-    left : ndarray
-        Places of the columns that are still in the model, ascending.
+    remaining : ndarray
+        Places of the columns that have not been removed, ascending.
     residual : ndarray of shape (n_samples, n_targets)
     leverage : ndarray of shape (n_samples,)
 
@@ -72,15 +72,15 @@ class ShrinkingModel:
 
     def __init__(self, Q: np.ndarray, R: np.ndarray, Y: np.ndarray) -> None:
         self.Y = Y
-        self.left = np.arange(Q.shape[1])
+        self.remaining = np.arange(Q.shape[1])
         self.dual = solve_triangular(R / np.linalg.norm(R, axis=0), Q.T).T if Q.shape[1] else Q
         self.residual = Y - Q @ (Q.T @ Y)
         self.leverage = 1.0 / len(Y) + np.square(Q).sum(axis=1)
         _, size, axes = np.linalg.svd(Y, full_matrices=False)
-        own = size > _DEPENDENT * size[0]
-        self._whitener = axes[own].T / size[own]
-        self._complete = self._log_scatter()
-        self._n_complete = self.left.size
+        independent = size > _DEPENDENT * size[0]
+        self._whitener = axes[independent].T / size[independent]
+        self._complete_log_det = self._log_det_scatter()
+        self._n_complete = self.remaining.size
 
     @property
     def n_targets(self) -> int:
@@ -92,24 +92,24 @@ class ShrinkingModel:
         return float(np.square(self.residual).sum())
 
     def _scatter_root(self) -> np.ndarray:
-        """Upper triangular root of the scatter of the residuals, as shares of the targets' own."""
-        own = self.residual @ self._whitener
-        return cholesky(own.T @ own + _EXPLAINED * np.eye(self.n_targets))
+        """Cholesky factor of the scatter of the residuals, of whitened targets."""
+        residual = self.residual @ self._whitener
+        return cholesky(residual.T @ residual + _EXPLAINED * np.eye(self.n_targets))
 
-    def _log_scatter(self) -> float:
+    def _log_det_scatter(self) -> float:
         return float(2.0 * np.log(np.diag(self._scatter_root())).sum())
 
     def _directions(self) -> np.ndarray:
-        """What every column has to itself, as unit vectors."""
+        """``u_i`` of every column."""
         return self.dual / np.linalg.norm(self.dual, axis=0)
 
     def growth_without(self) -> np.ndarray:
-        """By how much, relatively, the determinant of the residuals' scatter grows as each column leaves.
+        """By how much, relatively, the determinant of the residuals' scatter grows as each column is removed.
 
         For one target that is the sum of squared residuals.
         """
-        own = self._directions().T @ self.Y @ self._whitener
-        return np.square(solve_triangular(self._scatter_root(), own.T, trans="T")).sum(axis=0)
+        projections = self._directions().T @ self.Y @ self._whitener
+        return np.square(solve_triangular(self._scatter_root(), projections.T, trans="T")).sum(axis=0)
 
     def p_value_without(self, growth: float) -> float:
         """Fisher's test of the model without one more column, given what that costs, against the complete one.
@@ -117,60 +117,61 @@ class ShrinkingModel:
         One target: exact. Several: Rao's approximation to the law of Wilks' lambda, exact up to two targets or two
         columns.
         """
-        n_gone = self._n_complete - self.left.size + 1
-        log_ratio = self._log_scatter() - self._complete + np.log1p(growth)
-        return wilks_survival(max(log_ratio, 0.0), self.n_targets, n_gone, len(self.Y) - 1 - self._n_complete)
+        n_removed = self._n_complete - self.remaining.size + 1
+        log_ratio = self._log_det_scatter() - self._complete_log_det + np.log1p(growth)
+        return wilks_survival(max(log_ratio, 0.0), self.n_targets, n_removed, len(self.Y) - 1 - self._n_complete)
 
     def press(self) -> float:
         """Mean squared leave-one-out error, summed over the targets; infinite where a row predicts itself alone."""
-        unseen = 1.0 - self.leverage
-        if unseen.min() <= _FULL:
+        one_minus_leverage = 1.0 - self.leverage
+        if one_minus_leverage.min() <= _FULL:
             return np.inf
-        return float(np.mean(np.square(self.residual).sum(axis=1) / unseen**2))
+        return float(np.mean(np.square(self.residual).sum(axis=1) / one_minus_leverage**2))
 
     def press_without(self) -> np.ndarray:
-        """The same as each column leaves."""
-        own = self._directions()
-        shares = own.T @ self.Y
-        error2 = np.square(self.residual).sum(axis=1)[:, None] + 2.0 * own * (self.residual @ shares.T)
-        error2 += np.square(own) * np.square(shares).sum(axis=1)
-        unseen = (1.0 - self.leverage)[:, None] + np.square(own)
-        full = (unseen <= _FULL).any(axis=0)
-        return np.where(full, np.inf, np.mean(error2 / np.where(unseen <= _FULL, 1.0, unseen) ** 2, axis=0))
+        """The same as each column is removed."""
+        u = self._directions()
+        projections = u.T @ self.Y
+        residual2 = np.square(self.residual).sum(axis=1)[:, None] + 2.0 * u * (self.residual @ projections.T)
+        residual2 += np.square(u) * np.square(projections).sum(axis=1)
+        one_minus_leverage = (1.0 - self.leverage)[:, None] + np.square(u)
+        is_full = one_minus_leverage <= _FULL
+        press = np.mean(residual2 / np.where(is_full, 1.0, one_minus_leverage) ** 2, axis=0)
+        return np.where(is_full.any(axis=0), np.inf, press)
 
-    def increase_without(self, places: np.ndarray) -> float:
-        """By how much the sum of squared residuals grows as several columns of ``left`` go together."""
+    def rss_increase_without(self, places: np.ndarray) -> float:
+        """By how much the residual sum of squares grows as several columns of ``remaining`` are removed together."""
         basis = qr(self.dual[:, places], mode="economic")[0]
         return float(np.square(basis.T @ self.Y).sum())
 
     def remove(self, place: int) -> None:
-        """Take one column of ``left`` out."""
-        own = self.dual[:, place] / np.linalg.norm(self.dual[:, place])
+        """Remove one column of ``remaining``."""
+        u = self.dual[:, place] / np.linalg.norm(self.dual[:, place])
         others = np.delete(self.dual, place, axis=1)
-        self.dual = others - np.outer(own, own @ others)
-        self.residual = self.residual + np.outer(own, own @ self.Y)
-        self.leverage = self.leverage - own**2
-        self.left = np.delete(self.left, place)
+        self.dual = others - np.outer(u, u @ others)
+        self.residual = self.residual + np.outer(u, u @ self.Y)
+        self.leverage = self.leverage - u**2
+        self.remaining = np.delete(self.remaining, place)
 
 
-def wilks_survival(log_ratio: float, n_targets: int, n_gone: int, dof: float) -> float:
+def wilks_survival(log_ratio: float, n_targets: int, n_removed: int, dof: float) -> float:
     """Chance that irrelevant columns shrink ``det(residual scatter)`` by more than ``exp(log_ratio)``.
 
     Parameters
     ----------
     log_ratio : float
         Logarithm of the determinant without the columns, over that with them.
-    n_targets, n_gone : int
+    n_targets, n_removed : int
         Dimension of the targets, number of columns in question.
     dof : float
-        Degrees of freedom that the complete model leaves; where there are too few, nothing can be shown and the chance
+        Residual degrees of freedom of the complete model; where there are too few, nothing can be shown and the chance
         is one.
 
     Notes
     -----
-    Rao's F, which for one target is Fisher's: F(n_gone, dof).
+    Rao's F, which for one target is Fisher's: F(n_removed, dof).
     """
-    m, r = n_targets, n_gone
+    m, r = n_targets, n_removed
     root = np.sqrt((m**2 * r**2 - 4) / (m**2 + r**2 - 5)) if m**2 + r**2 > 5 else 1.0
     dof_within = (dof - (m - r + 1) / 2) * root - (m * r - 2) / 2
     if r == 0 or dof < m or dof_within <= 0:
@@ -178,13 +179,13 @@ def wilks_survival(log_ratio: float, n_targets: int, n_gone: int, dof: float) ->
     return float(fdtrc(m * r, dof_within, np.expm1(log_ratio / root) * dof_within / (m * r)))
 
 
-def prune_by_fisher(model: ShrinkingModel, risk: float) -> Iterator[Removal]:
-    """Take out the column that is missed least, while Fisher's test does not tell the rest from the complete model."""
-    while model.left.size:
+def prune_by_fisher(model: DowndatedModel, risk: float) -> Iterator[Removal]:
+    """Remove the column that lowers the fit least, while Fisher's test does not reject the rest against the whole."""
+    while model.remaining.size:
         growth = model.growth_without()
         place = _last_smallest(growth)
         p_value = model.p_value_without(float(growth[place]))
-        column, accepted = int(model.left[place]), p_value > risk
+        column, accepted = int(model.remaining[place]), p_value > risk
         if accepted:
             model.remove(place)
         yield Removal(column, p_value, risk, accepted)
@@ -192,13 +193,13 @@ def prune_by_fisher(model: ShrinkingModel, risk: float) -> Iterator[Removal]:
             return
 
 
-def prune_by_press(model: ShrinkingModel) -> Iterator[Removal]:
-    """Take out the column without which the leave-one-out error is smallest, while that error does not grow."""
+def prune_by_press(model: DowndatedModel) -> Iterator[Removal]:
+    """Remove the column without which the leave-one-out error is smallest, while that error does not grow."""
     rounding = _EXPLAINED * float(np.square(model.Y).mean())
-    while model.left.size:
+    while model.remaining.size:
         before, without = model.press(), model.press_without()
         place = _last_smallest(without)
-        column, press = int(model.left[place]), float(without[place])
+        column, press = int(model.remaining[place]), float(without[place])
         accepted = press <= before * (1 + _TIE) + rounding
         if accepted:
             model.remove(place)

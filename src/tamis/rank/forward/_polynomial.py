@@ -13,7 +13,7 @@ from tamis.kernels.arrays.copies import distinct_columns
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
 from tamis.kernels.arrays.targets import Target
 from tamis.rank.forward._least_squares_model import LeastSquaresModel
-from tamis.rank.forward._monomial_pruning import ShrinkingModel
+from tamis.rank.forward._monomial_pruning import DowndatedModel
 
 _CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of a column
 
@@ -57,11 +57,11 @@ def standardize(X: np.ndarray) -> Variables:
     return Variables(Z[columns].T * len(X) ** 0.5, columns, np.ldexp(mean, power), np.ldexp(scale, power))
 
 
-def fit_linear(columns: Columns, places: np.ndarray, target: Target) -> tuple[LeastSquaresModel, ShrinkingModel]:
-    """Least squares on a few candidates, with an intercept: what it predicts, and what it can do without."""
+def fit_linear(columns: Columns, places: np.ndarray, target: Target) -> tuple[LeastSquaresModel, DowndatedModel]:
+    """Least squares on a few candidates, with an intercept: to predict with, and to remove columns from."""
     mean = target.values.mean(axis=0)
     Q, R = qr(columns.columns(places), mode="economic")
-    model = ShrinkingModel(Q, R, columns.center_rows(target.values))
+    model = DowndatedModel(Q, R, columns.center_rows(target.values))
     coef = solve_triangular(R, Q.T @ model.Y) if places.size else np.empty((0, mean.size))
     linear = LeastSquaresModel(
         features=places,

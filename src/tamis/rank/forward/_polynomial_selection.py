@@ -18,7 +18,7 @@ from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
 from tamis.kernels.arrays.targets import encode_target
 from tamis.kernels.probe.law import best_of, probe_survival
 from tamis.kernels.solvers.orthogonal_search import Direction, OrthogonalSearch
-from tamis.rank.forward._monomial_pruning import ShrinkingModel, prune_by_fisher, prune_by_press
+from tamis.rank.forward._monomial_pruning import DowndatedModel, Removal, prune_by_fisher, prune_by_press
 from tamis.rank.forward._polynomial import Polynomial, fit_linear, standardize
 
 _LARGE = 100  # rows from which on Fisher's test is taken
@@ -29,8 +29,8 @@ class PolynomialSelection(Ranker):
     r"""Select the variables behind the monomials of a pruned polynomial.
 
     Monomials of degree up to :math:`d` are ranked by Gram-Schmidt orthogonalization, the highest ranked make the
-    polynomial :math:`g(x) = w_0 + \sum_i w_i m_i(x)`, and one monomial at a time leaves it: the one that is missed
-    least,
+    polynomial :math:`g(x) = w_0 + \sum_i w_i m_i(x)`, and one monomial at a time is removed from it: the one without
+    which the fit suffers least,
 
     .. math:: \arg\min_i\; \mathrm{RSS}_{-i} - \mathrm{RSS} = \frac{w_i^2}{[(M^\top M)^{-1}]_{ii}}
               \quad \text{while Fisher's test does not reject the smaller polynomial against the complete one, or}
@@ -38,7 +38,7 @@ class PolynomialSelection(Ranker):
     .. math:: \arg\min_i\; \mathrm{PRESS}_{-i} = \frac1N \sum_n \left(\frac{y_n - g_{-i}(x_n)}
               {1 - h_{nn}^{-i}}\right)^2 \quad \text{while the leave-one-out error does not grow}
 
-    (Lal et al. 2006, Sec. 2.2, after Rivals and Personnaz 2003). The variables that appear in what is left are selected
+    (Lal et al. 2006, Sec. 2.2, after Rivals and Personnaz 2003). The variables of the remaining monomials are selected
     (Stoppiglia et al. 2003, Sec. 5).
 
     Parameters
@@ -63,13 +63,13 @@ class PolynomialSelection(Ranker):
     ----------
     order_, ranking_, scores_, support_, path_, stop_, certificate_
         As for every ranker. ``scores_`` is the share of the target's variance that the polynomial no longer explains
-        once all monomials with that variable have gone. Variables of one and the same monomial are tied: the one that
+        once all monomials with that variable are removed. Variables of one and the same monomial are tied: the one that
         explains more alone comes first, then the lowest index. Behind these come, with a score of zero, the variables
         of other ranked monomials, in the order in which they first appear. The rest has no rank.
     monomials_ : ndarray of str
         Names of the monomials that were kept, in the order of their rank.
     pruning_ : tuple of (str, Removal)
-        The monomials that left, in this order, with the criterion then; last the one at which pruning ended.
+        The monomials that were removed, in this order, with the criterion then; last the one at which pruning ended.
     estimator_ : Polynomial
         The least-squares polynomial, which predicts from a table like ``X``.
     dictionary_ : Monomials
@@ -84,10 +84,10 @@ class PolynomialSelection(Ranker):
     With several classes Fisher's test is that of Wilks' lambda, as for the ranking; the leave-one-out error sums over
     the targets.
 
-    Deviation from the paper: the door. Both criteria of pruning take the monomials as given, though they are the best
-    of many: a polynomial of a given size (``max_monomials``) keeps noise when the candidates are many. By default the
-    calibrated probe lets in only what a random monomial would not match. Like any forward search, this misses monomials
-    that tell something only together.
+    Deviation from the paper: which monomials pruning begins with. Both criteria of pruning take the monomials as given,
+    though they are the best of many: a polynomial of a given size (``max_monomials``) keeps noise when the candidates
+    are many. By default it begins with those that the calibrated probe accepts. Like any forward search, this misses
+    monomials that explain the target only together.
 
     References
     ----------
@@ -142,50 +142,62 @@ class PolynomialSelection(Ranker):
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X = candidates.table
+        # the monomials of the distinct, standardized variables
         target = encode_target(np.asarray(y), self.task)
-        powers = overflow_exponents(target.values)
-        target = replace(target, values=ldexp_columns(target.values, powers))
+        exponents = overflow_exponents(target.values)
+        target = replace(target, values=ldexp_columns(target.values, exponents))
         variables = standardize(X)
-        self.dictionary_ = Monomials(self.degree, interaction_only=self.interaction_only, standardize=False)
-        columns = self.dictionary_.fit(variables.table).candidates(variables.table)
+        monomials = Monomials(self.degree, interaction_only=self.interaction_only, standardize=False)
+        columns = monomials.fit(variables.table).candidates(variables.table)
+
+        # rank by Gram-Schmidt, cut by the probe, prune by backward elimination, fit what remains
         ranked, chances = self._rank_monomials(columns, target.values)
         n_complete = len(ranked) if self.max_monomials else _count_below(chances, self.risk)
-
-        model = _complete_model(ranked[:n_complete], columns.center_rows(target.values))
         criterion = self.prune if self.prune != "auto" else ("fisher" if len(X) >= _LARGE else "leave-one-out")
-        removals = prune_by_fisher(model, self.risk) if criterion == "fisher" else prune_by_press(model)
-        pruning = tuple(track(self, removals, task_name="prune", total=n_complete))
+        pruned, removals = self._prune(ranked[:n_complete], columns.center_rows(target.values), criterion)
         places = np.array([direction.feature for direction in ranked], dtype=np.int64)
-        linear, settled = fit_linear(columns, places[model.left], target)
+        linear, refitted = fit_linear(columns, places[pruned.remaining], target)
 
-        factors = [tuple(int(variables.columns[v]) for v in each) for each in self.dictionary_.factors(places)]
-        names = self.dictionary_.names(places, [candidates.column_name(j) for j in variables.columns])
-        self.monomials_ = names[model.left]
-        self.pruning_ = tuple((str(names[each.column]), each) for each in pruning)
-        kept, power = tuple(factors[i] for i in model.left), 0 if powers is None else int(powers[0])
+        # the polynomial in the variables of X
+        factors = [tuple(int(variables.columns[v]) for v in each) for each in monomials.factors(places)]
+        names = monomials.names(places, [candidates.column_name(j) for j in variables.columns])
+        self.dictionary_ = monomials
+        self.monomials_ = names[pruned.remaining]
+        self.pruning_ = tuple((str(names[removal.column]), removal) for removal in removals)
+        kept, power = tuple(factors[i] for i in pruned.remaining), 0 if exponents is None else int(exponents[0])
         self.estimator_ = Polynomial(kept, variables.mean, variables.scale, linear, power)
-        alone = np.full(X.shape[1], np.nan)
-        alone[variables.columns] = _squared_correlations(variables.table, target.values)
-        ranking = _rank_variables(settled, factors, model.left, alone)
+
+        # from monomials to variables
+        correlations2 = np.full(X.shape[1], np.nan)
+        correlations2[variables.columns] = _squared_correlations(variables.table, target.values)
+        ranking = _rank_variables(refitted, factors, pruned.remaining, correlations2)
         certificate = {
             "converged": True,
             "criterion": criterion,
             "n_candidates": columns.n_candidates,
             "n_ranked": len(ranked),
             "n_complete": n_complete,
-            "n_kept": model.left.size,
+            "n_kept": pruned.remaining.size,
             "chance_beyond": float(chances[n_complete]) if n_complete < chances.size else None,
-            "orthogonality": max((direction.drift for direction in ranked), default=0.0),
-            "drift": abs(model.squared_error() - settled.squared_error()) / float(np.square(model.Y).sum()),
+            "orthogonality": max((direction.orthogonality_loss for direction in ranked), default=0.0),
+            "drift": abs(pruned.squared_error() - refitted.squared_error()) / float(np.square(pruned.Y).sum()),
         }
         n_chosen = sum(step.info["n_monomials"] > 0 for step in ranking.path)
         return replace(ranking, certificate=certificate, n_chosen=n_chosen, reason=self._reason(n_chosen, certificate))
 
+    def _prune(
+        self, ranked: Sequence[Direction], Y: np.ndarray, criterion: str
+    ) -> tuple[DowndatedModel, tuple[Removal, ...]]:
+        """The polynomial of the given monomials after pruning, and what was removed."""
+        model = _complete_model(ranked, Y)
+        removals = prune_by_fisher(model, self.risk) if criterion == "fisher" else prune_by_press(model)
+        return model, tuple(track(self, removals, task_name="prune", total=len(ranked)))
+
     def _rank_monomials(self, columns: Columns, values: np.ndarray) -> tuple[list[Direction], np.ndarray]:
         """The highest ranked monomials, and per monomial the chance that the best of as many random ones beats it."""
         n = columns.n_samples
-        own = np.linalg.matrix_rank(values - values.mean(axis=0))
-        most = min(n // 4, _MOST_RANKED) if self.max_monomials is None else min(self.max_monomials, n - 1 - own)
+        n_targets = np.linalg.matrix_rank(values - values.mean(axis=0))
+        most = min(n // 4, _MOST_RANKED) if self.max_monomials is None else min(self.max_monomials, n - 1 - n_targets)
         limit = max(1, most)
         search = OrthogonalSearch(columns, values, limit=limit)
         ranked = list(track(self, islice(search, limit), task_name="rank", total=limit))
@@ -217,14 +229,14 @@ def _count_below(chances: np.ndarray, risk: float) -> int:
     return int(refused[0]) if refused.size else chances.size
 
 
-def _complete_model(ranked: Sequence[Direction], Y: np.ndarray) -> ShrinkingModel:
+def _complete_model(ranked: Sequence[Direction], Y: np.ndarray) -> DowndatedModel:
     """The polynomial of the highest ranked monomials, from the orthogonal directions that the search made."""
     k = len(ranked)
     Q, R = np.empty((len(Y), k)), np.zeros((k, k))
     for column, direction in enumerate(ranked):
         Q[:, column] = direction.q
         R[: column + 1, column] = direction.loading
-    return ShrinkingModel(Q, R, Y)
+    return DowndatedModel(Q, R, Y)
 
 
 def _squared_correlations(table: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -234,24 +246,25 @@ def _squared_correlations(table: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _rank_variables(
-    model: ShrinkingModel, factors: Sequence[tuple[int, ...]], kept: np.ndarray, alone: np.ndarray
+    model: DowndatedModel, factors: Sequence[tuple[int, ...]], kept: np.ndarray, correlations2: np.ndarray
 ) -> Ranking:
     """Variables by what the pruned polynomial loses without them, then the others by their first monomial.
 
     Variables of one and the same monomial are tied: the one that explains more alone goes first.
     """
-    holds: dict[int, list[int]] = {}
+    monomials_of: dict[int, list[int]] = {}  # places, among the kept monomials, of those that hold a variable
     for place, monomial in enumerate(kept):
         for variable in set(factors[monomial]):
-            holds.setdefault(variable, []).append(place)
-    loss = np.full(alone.size, np.nan)
-    for variable, places in holds.items():
-        loss[variable] = model.increase_without(np.array(places)) / np.square(model.Y).sum()
+            monomials_of.setdefault(variable, []).append(place)
+    loss = np.full(correlations2.size, np.nan)
+    for variable, places in monomials_of.items():
+        loss[variable] = model.rss_increase_without(np.array(places)) / np.square(model.Y).sum()
     scores = Ranking.from_scores(loss, rounding=1e-10).scores
-    rank_alone = {int(j): rank for rank, j in enumerate(Ranking.from_scores(alone, rounding=1e-10).order)}
-    own = sorted(holds, key=lambda j: (-scores[j], rank_alone[j]))
-    others = [j for monomial in factors for j in sorted(set(monomial), key=rank_alone.__getitem__) if j not in holds]
-    order = [*own, *dict.fromkeys(others)]
-    scores[order[len(own) :]] = 0.0
-    path = [Step(j, float(scores[j]), {"n_monomials": len(holds.get(j, ()))}) for j in order]
+    rank_alone = {int(j): rank for rank, j in enumerate(Ranking.from_scores(correlations2, rounding=1e-10).order)}
+    selected = sorted(monomials_of, key=lambda j: (-scores[j], rank_alone[j]))
+    by_first_monomial = [j for monomial in factors for j in sorted(set(monomial), key=rank_alone.__getitem__)]
+    others = dict.fromkeys(j for j in by_first_monomial if j not in monomials_of)
+    order = [*selected, *others]
+    scores[list(others)] = 0.0
+    path = [Step(j, float(scores[j]), {"n_monomials": len(monomials_of.get(j, ()))}) for j in order]
     return Ranking(np.array(order, dtype=np.int64), scores, tuple(path))

@@ -11,7 +11,7 @@ from tamis.kernels.arrays.blocks import blocks
 NUMBERS = 2**21  # that are held at a time
 
 
-def slope_of_kernels(
+def kernel_derivatives(
     points: np.ndarray,
     vectors: np.ndarray,
     coefficients: np.ndarray,
@@ -39,17 +39,17 @@ def slope_of_kernels(
     product = points @ vectors.T
     if kernel == "rbf":
         distance2 = np.sum(points**2, axis=1)[:, None] + np.sum(vectors**2, axis=1) - 2.0 * product
-        bend = 2.0 * gamma * np.exp(-gamma * np.maximum(distance2, 0.0))
+        factor = 2.0 * gamma * np.exp(-gamma * np.maximum(distance2, 0.0))  # dk/dx = factor (v - x)
     elif kernel == "poly":
-        bend = gamma * degree * (gamma * product + coef0) ** (degree - 1.0)
+        factor = gamma * degree * (gamma * product + coef0) ** (degree - 1.0)  # dk/dx = factor v, here and below
     else:
-        bend = gamma * (1.0 - np.tanh(gamma * product + coef0) ** 2)
-    slopes = np.empty((len(points), len(coefficients), points.shape[1]))
+        factor = gamma * (1.0 - np.tanh(gamma * product + coef0) ** 2)
+    derivatives = np.empty((len(points), len(coefficients), points.shape[1]))
     for c, coefficient in enumerate(coefficients):
-        slopes[:, c] = (bend * coefficient) @ vectors
-    if kernel == "rbf":  # each vector pulls towards itself
-        slopes -= (bend @ coefficients.T)[:, :, None] * points[:, None, :]
-    return slopes
+        derivatives[:, c] = (factor * coefficient) @ vectors
+    if kernel == "rbf":
+        derivatives -= (factor @ coefficients.T)[:, :, None] * points[:, None, :]
+    return derivatives
 
 
 _ACTIVATIONS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]] = {
@@ -57,10 +57,10 @@ _ACTIVATIONS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.n
     "logistic": (lambda sums: 0.5 * (1.0 + np.tanh(0.5 * sums)), lambda units: units * (1.0 - units)),
     "tanh": (np.tanh, lambda units: 1.0 - units**2),
     "relu": (lambda sums: np.maximum(sums, 0.0), lambda units: (units > 0).astype(float)),
-}  # and its slope, by the activation itself
+}  # each with its derivative, as a function of the activation itself
 
 
-def slope_of_network(
+def network_derivatives(
     points: np.ndarray, weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], activation: str
 ) -> np.ndarray:
     """Derivatives of a perceptron's outputs, before any activation of the last layer, at every point.
@@ -76,23 +76,25 @@ def slope_of_network(
     -------
     ndarray of shape (n_points, n_outputs, n_features)
     """
-    activate, bend = _ACTIVATIONS[activation]
-    units, bends = points, []
+    activate, derivative = _ACTIVATIONS[activation]
+    units, by_sums = points, []  # by_sums: derivatives of the units of each hidden layer by their weighted sums
     for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
         units = activate(units @ weight + bias)
-        bends.append(bend(units))
-    slopes = np.broadcast_to(weights[-1].T, (len(points), *weights[-1].T.shape))
-    for weight, slope in zip(weights[-2::-1], bends[::-1], strict=True):
-        slopes = (slopes * slope[:, None, :]) @ weight.T
-    return slopes
+        by_sums.append(derivative(units))
+    derivatives = np.broadcast_to(weights[-1].T, (len(points), *weights[-1].T.shape))
+    for weight, by_sum in zip(weights[-2::-1], by_sums[::-1], strict=True):
+        derivatives = (derivatives * by_sum[:, None, :]) @ weight.T
+    return derivatives
 
 
-def sum_slopes(slopes: Callable[[np.ndarray], np.ndarray], X: np.ndarray, per_row: int, norm: str) -> np.ndarray:
+def mean_derivatives(
+    derivatives: Callable[[np.ndarray], np.ndarray], X: np.ndarray, per_row: int, norm: str
+) -> np.ndarray:
     """Mean over the rows of the squared ("l2") or absolute ("l1") derivatives, summed over outputs, in blocks of rows.
 
     Parameters
     ----------
-    slopes : callable
+    derivatives : callable
         Maps points to an array of shape (n_points, n_outputs, n_features).
     X : ndarray of shape (n_samples, n_features)
     per_row : int
@@ -105,11 +107,11 @@ def sum_slopes(slopes: Callable[[np.ndarray], np.ndarray], X: np.ndarray, per_ro
     """
     total = np.zeros(X.shape[1])
     for rows in blocks(X.shape[0], NUMBERS // per_row):
-        total += _size(slopes(X[rows]), norm).sum(axis=(0, 1))
+        total += _size(derivatives(X[rows]), norm).sum(axis=(0, 1))
     return total / X.shape[0]
 
 
-def sum_differences(
+def mean_differences(
     predict: Callable[[np.ndarray], np.ndarray], X: np.ndarray, width: np.ndarray, norm: str
 ) -> np.ndarray:
     r"""The same with central differences, :math:`(f(x + h_j e_j) - f(x - h_j e_j)) / (2 h_j)`.
@@ -134,8 +136,8 @@ def sum_differences(
         for some in blocks(moved.size, NUMBERS // block.size):
             columns = moved[some]
             above, below = (_outputs(predict, block, columns, sign * width[columns]) for sign in (1.0, -1.0))
-            slopes = (above - below) / (2.0 * width[columns])[:, None, None]
-            total[columns] += _size(slopes, norm).sum(axis=(1, 2))
+            derivatives = (above - below) / (2.0 * width[columns])[:, None, None]
+            total[columns] += _size(derivatives, norm).sum(axis=(1, 2))
     return total / X.shape[0]
 
 
@@ -149,5 +151,5 @@ def _outputs(
     return outputs.reshape(columns.size, len(block), -1)
 
 
-def _size(slopes: np.ndarray, norm: str) -> np.ndarray:
-    return np.square(slopes) if norm == "l2" else np.abs(slopes)
+def _size(derivatives: np.ndarray, norm: str) -> np.ndarray:
+    return np.square(derivatives) if norm == "l2" else np.abs(derivatives)

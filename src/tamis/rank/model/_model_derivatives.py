@@ -22,13 +22,18 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis.rank.model._derivative_norms import slope_of_kernels, slope_of_network, sum_differences, sum_slopes
+from tamis.rank.model._derivative_norms import (
+    kernel_derivatives,
+    mean_derivatives,
+    mean_differences,
+    network_derivatives,
+)
 
 _KERNELS = {"rbf": "rbf", "poly": "poly", "polynomial": "poly", "sigmoid": "sigmoid"}
 
 
 @dataclass(frozen=True)
-class Slopes:
+class Derivatives:
     """Derivatives of a model: a map from points to an array of shape (n_points, n_outputs, n_features).
 
     ``per_row`` is how many numbers it takes for one point.
@@ -81,27 +86,27 @@ def measure_model(model: Any, X: np.ndarray, norm: str, width: np.ndarray) -> np
     """
     expected = getattr(model, "n_features_in_", X.shape[1])
     if expected != X.shape[1]:
-        raise ValueError(f"model was fitted on {expected} features and X has {X.shape[1]}")
-    slopes = find_slopes(model)
-    if slopes is None:
-        found = sum_differences(_outputs_of(model), X, width, norm)
+        raise ValueError(f"estimator was fitted on {expected} features and X has {X.shape[1]}")
+    derivatives = find_derivatives(model)
+    if derivatives is None:
+        found = mean_differences(_outputs_of(model), X, width, norm)
         if not found.any():
             raise ValueError(
                 f"the outputs of {type(model).__name__} do not change over the differences tried: there is nothing to "
                 "rank by; raise width (0.5 suits trees and neighbors)"
             )
         return found
-    return sum_slopes(slopes.at, X, slopes.per_row, norm)
+    return mean_derivatives(derivatives.at, X, derivatives.per_row, norm)
 
 
-def find_slopes(model: Any) -> Slopes | None:
+def find_derivatives(model: Any) -> Derivatives | None:
     """Derivatives of a fitted model, in closed form; None if there is none here."""
     if isinstance(model, Pipeline):
         return _chain([step for _, step in model.steps])
     if isinstance(model, FrozenEstimator):
-        return find_slopes(model.estimator)
+        return find_derivatives(model.estimator)
     if hasattr(model, "best_estimator_"):  # of a search over parameters
-        return find_slopes(model.best_estimator_)
+        return find_derivatives(model.best_estimator_)
     if isinstance(model, MLPClassifier | MLPRegressor):
         return _differentiate_network(model)
     if isinstance(model, SVC | NuSVC | SVR | NuSVR | OneClassSVM | KernelRidge):
@@ -119,24 +124,24 @@ def _dense(values: Any) -> np.ndarray:
     return np.atleast_2d(values.toarray() if sparse.issparse(values) else np.asarray(values, dtype=float))
 
 
-def _constant(weights: np.ndarray) -> Slopes:
+def _constant(weights: np.ndarray) -> Derivatives:
     def at(points: np.ndarray) -> np.ndarray:
         return np.broadcast_to(weights, (len(points), *weights.shape))
 
-    return Slopes(at, weights.size)
+    return Derivatives(at, weights.size)
 
 
-def _differentiate_network(model: Any) -> Slopes:
+def _differentiate_network(model: Any) -> Derivatives:
     """Outputs before their activation: quantities, or logits less their mean, which no prediction depends on."""
     weights = [np.asarray(weight, dtype=float) for weight in model.coefs_]
     if model.out_activation_ == "softmax":
         weights[-1] = weights[-1] - weights[-1].mean(axis=1, keepdims=True)
     biases = [np.asarray(bias, dtype=float) for bias in model.intercepts_]
-    at = partial(slope_of_network, weights=weights, biases=biases, activation=model.activation)
-    return Slopes(at, weights[-1].shape[1] * max(len(weight) for weight in weights))
+    at = partial(network_derivatives, weights=weights, biases=biases, activation=model.activation)
+    return Derivatives(at, weights[-1].shape[1] * max(len(weight) for weight in weights))
 
 
-def _differentiate_kernels(model: Any) -> Slopes | None:
+def _differentiate_kernels(model: Any) -> Derivatives | None:
     """Of a kernel machine, with one output per pair of classes where there are more than two."""
     if isinstance(model, KernelRidge):
         vectors, coefficients = _dense(model.X_fit_), np.atleast_2d(np.asarray(model.dual_coef_).T)
@@ -153,7 +158,7 @@ def _differentiate_kernels(model: Any) -> Slopes | None:
     if not isinstance(model.kernel, str) or model.kernel not in _KERNELS:
         return None
     at = partial(
-        slope_of_kernels,
+        kernel_derivatives,
         vectors=vectors,
         coefficients=coefficients,
         kernel=_KERNELS[model.kernel],
@@ -161,7 +166,7 @@ def _differentiate_kernels(model: Any) -> Slopes | None:
         degree=model.degree,
         coef0=model.coef0,
     )
-    return Slopes(at, max(len(vectors), len(coefficients) * vectors.shape[1]))
+    return Derivatives(at, max(len(vectors), len(coefficients) * vectors.shape[1]))
 
 
 def _pair_coefficients(dual: np.ndarray, n_support: np.ndarray) -> np.ndarray:
@@ -175,11 +180,11 @@ def _pair_coefficients(dual: np.ndarray, n_support: np.ndarray) -> np.ndarray:
     return coefficients
 
 
-def _chain(steps: list[Any]) -> Slopes | None:
+def _chain(steps: list[Any]) -> Derivatives | None:
     """Of a pipeline of scalers and a model, by the chain rule."""
     scaler, *rest = steps
     if not rest:
-        return find_slopes(scaler)
+        return find_derivatives(scaler)
     inner = _chain(rest)
     if inner is None or scaler is None or scaler == "passthrough":
         return inner
@@ -190,7 +195,7 @@ def _chain(steps: list[Any]) -> Slopes | None:
     def at(points: np.ndarray) -> np.ndarray:
         return inner.at(_quietly(scaler.transform, points)) * factor
 
-    return Slopes(at, inner.per_row)
+    return Derivatives(at, inner.per_row)
 
 
 def _factor_of(scaler: Any) -> Any:
@@ -203,19 +208,19 @@ def _factor_of(scaler: Any) -> Any:
 
 
 def _outputs_of(model: Any) -> Callable[[np.ndarray], np.ndarray]:
-    """What a model says of points, as numbers."""
+    """The real-valued outputs of a model."""
     for name in ("decision_function", "predict_proba"):
         if hasattr(model, name):
             return partial(_quietly, getattr(model, name))
     if is_classifier(model):
         raise ValueError(
-            f"model={model!r} gives labels only: SensitivityRanking needs decision_function or predict_proba"
+            f"estimator={model!r} gives labels only: SensitivityRanking needs decision_function or predict_proba"
         )
     return partial(_quietly, model.predict)
 
 
-def _quietly(ask: Callable[[np.ndarray], np.ndarray], points: np.ndarray) -> np.ndarray:
-    """Without the warning that a model which was fitted on a table with names gets an array."""
+def _quietly(predict: Callable[[np.ndarray], np.ndarray], points: np.ndarray) -> np.ndarray:
+    """Predict without the warning that a model which was fitted on a table with names gets an array."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return ask(points)
+        return predict(points)

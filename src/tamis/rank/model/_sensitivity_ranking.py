@@ -33,7 +33,7 @@ class SensitivityRanking(NetworkRanker):
 
     Parameters
     ----------
-    model : scikit-learn model, torch module, callable or None, default=None
+    estimator : scikit-learn model, torch module, callable or None, default=None
         A scikit-learn model that was fitted on the columns of ``X`` as they are, or an unfitted one, a clone of which
         is fitted on ``X`` and ``y`` first, standardized if asked. Needs no torch.
 
@@ -50,7 +50,7 @@ class SensitivityRanking(NetworkRanker):
         Step, in standard deviations, of the central differences that stand for the derivatives of scikit-learn's models
         where there is no formula. Take a large one, such as 0.5, for outputs that are steps, as those of trees.
     hidden_units, alpha, max_iter, tol, task, device, random_state : as for FQI
-        The network that is trained where no model is given.
+        The network that is trained where no estimator is given.
 
     Attributes
     ----------
@@ -103,14 +103,14 @@ class SensitivityRanking(NetworkRanker):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **NetworkRanker._parameter_constraints,  # model is checked where it is used
+        **NetworkRanker._parameter_constraints,  # the estimator is checked where it is used
         "norm": [StrOptions({"l2", "l1"})],
         "width": [Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
         self,
-        model: Any = None,
+        estimator: Any = None,
         *,
         stop: Any = "auto",
         norm: str = "l2",
@@ -124,7 +124,7 @@ class SensitivityRanking(NetworkRanker):
         device: str = "auto",
         random_state: Any = None,
     ) -> None:
-        self.model = model
+        self.estimator = estimator
         self.stop = stop
         self.norm = norm
         self.width = width
@@ -139,29 +139,29 @@ class SensitivityRanking(NetworkRanker):
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X = candidates.table
-        if is_model(self.model):
+        if is_model(self.estimator):
             return self._rank_by_estimator(np.asarray(X, dtype=float), np.asarray(y), rng)
         torch = load_torch(type(self).__name__)
         with recorded(torch):
-            return self._rank_by_network(torch, X, y, rng) if self.model is None else self._rank_by_model(torch, X)
+            return self._rank_by_network(torch, X, y, rng) if self.estimator is None else self._rank_by_model(torch, X)
 
     def _rank_by_network(self, torch: Any, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         """Sensitivities of a network that is trained first."""
         task = self._task(X, y, rng)
         network = self._start(task)
         training = self._train(network, task)
-        found = sensitivity(torch, lambda Z: task.goal.center(network(Z)), task.Z, self.norm).cpu().numpy()
-        settled = Ranking.from_scores(task.inputs.share(found))
-        return Ranking(settled.order, settled.scores, certificate=self._certify([training]))
+        found = sensitivity(torch, lambda Z: task.target.center(network(Z)), task.Z, self.norm).cpu().numpy()
+        ranking = Ranking.from_scores(task.inputs.share(found))
+        return Ranking(ranking.order, ranking.scores, certificate=self._certify([training]))
 
     def _rank_by_model(self, torch: Any, X: np.ndarray) -> Ranking:
         """Sensitivities of the given model."""
-        if not callable(self.model):
+        if not callable(self.estimator):
             raise ValueError(
-                f"model={self.model!r} is neither a scikit-learn model nor a torch module or another callable on "
-                "tensors: SensitivityRanking needs a model with outputs to differentiate"
+                f"estimator={self.estimator!r} is neither a scikit-learn model nor a torch module or another callable "
+                "on tensors: SensitivityRanking needs a model with outputs to differentiate"
             )
-        points, model = torch.as_tensor(X), self.model
+        points, model = torch.as_tensor(X), self.estimator
         if not isinstance(model, torch.nn.Module):
             found = sensitivity(torch, model, points.to(choose_device(torch, self.device)), self.norm)
             return Ranking.from_scores(self._in_units(X, found.cpu().numpy()))
@@ -177,7 +177,7 @@ class SensitivityRanking(NetworkRanker):
     def _rank_by_estimator(self, X: np.ndarray, y: np.ndarray, rng: np.random.RandomState) -> Ranking:
         """Sensitivities of a scikit-learn model."""
         certificate: dict[str, Any] = {"converged": True}
-        model, in_deviations = self.model, False
+        model, in_deviations = self.estimator, False
         if is_fitted(model):
             self._check_names(model)
         else:
@@ -188,20 +188,21 @@ class SensitivityRanking(NetworkRanker):
             certificate = self._certify_fit(*fit_quietly(model, X, y))
         spread = np.sqrt(as_columns(X).norm2 / len(X))
         found = measure_model(model, X, self.norm, self.width * spread)
-        settled = Ranking.from_scores(self._in_units(X, found, by_deviation=not in_deviations), rounding=1e-9)
-        return Ranking(settled.order, settled.scores, certificate=certificate)
+        ranking = Ranking.from_scores(self._in_units(X, found, by_deviation=not in_deviations), rounding=1e-9)
+        return Ranking(ranking.order, ranking.scores, certificate=certificate)
 
     def _check_names(self, model: Any) -> None:
         """Refuse a model that knows the columns by other names, or in another order."""
         theirs, ours = (getattr(one, "feature_names_in_", None) for one in (model, self))
         if theirs is not None and ours is not None and list(theirs) != list(ours):
-            raise ValueError("the columns of X are not those that model was fitted on, or stand in another order")
+            raise ValueError("the columns of X are not those that estimator was fitted on, or stand in another order")
 
     def _certify_fit(self, n_iter: int, converged: bool) -> dict[str, Any]:
         """How the training of a scikit-learn model went; a warning if it was cut short."""
         if not converged:
+            name = type(self.estimator).__name__
             warnings.warn(
-                f"{type(self.model).__name__} did not converge when SensitivityRanking fitted it; raise its max_iter",
+                f"{name} did not converge when SensitivityRanking fitted it; raise its max_iter",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -213,7 +214,9 @@ class SensitivityRanking(NetworkRanker):
         norm2 = as_columns(X).norm2
         spread = np.sqrt(norm2 / len(X)) if self.standardize and by_deviation else np.ones(X.shape[1])
         if not np.isfinite(found).all():
-            raise ValueError("model has derivatives that are not finite at some rows of X: there is nothing to rank by")
+            raise ValueError(
+                "estimator has derivatives that are not finite at some rows of X: there is nothing to rank by"
+            )
         scores = found.astype(float) * spread ** (2 if self.norm == "l2" else 1)
         return np.where(norm2 > 0, scores, np.nan)
 
@@ -230,6 +233,6 @@ def sensitivity(torch: Any, model: Callable[[Any], Any], points: Any, norm: str)
         if not outputs.requires_grad:
             raise ValueError("the model's outputs do not depend on its inputs in a way that torch can differentiate")
         for output in outputs.reshape(len(block), -1).T:
-            (slope,) = torch.autograd.grad(output.sum(), block, retain_graph=True, materialize_grads=True)
-            total += (slope.square() if norm == "l2" else slope.abs()).sum(dim=0)
+            (derivative,) = torch.autograd.grad(output.sum(), block, retain_graph=True, materialize_grads=True)
+            total += (derivative.square() if norm == "l2" else derivative.abs()).sum(dim=0)
     return total / len(points)

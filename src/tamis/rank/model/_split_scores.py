@@ -43,12 +43,12 @@ def _rank_stored(X: Any) -> sparse.csc_array:
     column = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
     order = np.lexsort((X.data, column))
     column, values = column[order], X.data[order]
-    fresh = np.ones(values.size, dtype=bool)
-    fresh[1:] = (values[1:] != values[:-1]) | (column[1:] != column[:-1])
-    n_levels = np.bincount(column, weights=fresh, minlength=X.shape[1])
-    n_negative = np.bincount(column, weights=fresh & (values < 0), minlength=X.shape[1])
+    is_new = np.ones(values.size, dtype=bool)
+    is_new[1:] = (values[1:] != values[:-1]) | (column[1:] != column[:-1])
+    n_levels = np.bincount(column, weights=is_new, minlength=X.shape[1])
+    n_negative = np.bincount(column, weights=is_new & (values < 0), minlength=X.shape[1])
     at_zero = np.cumsum(n_levels) - n_levels + n_negative
-    level = np.cumsum(fresh) - at_zero[column]
+    level = np.cumsum(is_new) - at_zero[column]
     codes = np.empty(values.size, dtype=np.float32)
     codes[order] = np.where(values < 0, level - 1, level)
     # short indices where they suffice: scikit-learn's trees take no others
@@ -93,8 +93,8 @@ def split_information(codes: Any, labels: np.ndarray, min_samples_leaf: int = 1)
     conditional = xlogy(n_left, n_left) - xlogy(left, left).sum(axis=1)
     conditional += xlogy(n_right, n_right) - xlogy(right, right).sum(axis=1)
     share = counts.mean(axis=0)
-    told = -xlogy(share, share).sum() - conditional / len(labels)
-    return _best(told, n_left, n_right, start, min_samples_leaf)
+    gain = -xlogy(share, share).sum() - conditional / len(labels)
+    return _best(gain, n_left, n_right, start, min_samples_leaf)
 
 
 def split_variance(codes: Any, quantity: np.ndarray, min_samples_leaf: int = 1) -> np.ndarray:
@@ -106,15 +106,15 @@ def split_variance(codes: Any, quantity: np.ndarray, min_samples_leaf: int = 1) 
     left, right, start = _sides(codes, np.column_stack([np.ones(quantity.size), quantity]))
     n_left, n_right = left[:, 0], right[:, 0]
     between = left[:, 1] ** 2 / np.maximum(n_left, 1) + right[:, 1] ** 2 / np.maximum(n_right, 1)
-    told = between / quantity.size - quantity.mean() ** 2
-    return _best(told / quantity.var(), n_left, n_right, start, min_samples_leaf)
+    gain = between / quantity.size - quantity.mean() ** 2
+    return _best(gain / quantity.var(), n_left, n_right, start, min_samples_leaf)
 
 
 def _best(
-    told: np.ndarray, n_left: np.ndarray, n_right: np.ndarray, start: np.ndarray, min_samples_leaf: int
+    gain: np.ndarray, n_left: np.ndarray, n_right: np.ndarray, start: np.ndarray, min_samples_leaf: int
 ) -> np.ndarray:
     allowed = (n_left >= min_samples_leaf) & (n_right >= min_samples_leaf)
-    best = np.maximum.reduceat(np.where(allowed, told, -np.inf), start)
+    best = np.maximum.reduceat(np.where(allowed, gain, -np.inf), start)
     return np.where(np.isfinite(best), np.maximum(best, 0.0), np.nan)
 
 

@@ -157,8 +157,8 @@ class TreeSelector(Ranker):
         criterion = self._resolve_criterion(task)
         codes = rank_values(X)
         if self.importance == "mutual_information":
-            return self._rank_splits(codes, _goal(np.asarray(y), task), task)
-        return self._grow(codes, _goal(np.asarray(y), task), task, criterion, rng)
+            return self._rank_splits(codes, _integer_target(np.asarray(y), task), task)
+        return self._grow(codes, _integer_target(np.asarray(y), task), task, criterion, rng)
 
     def _resolve_criterion(self, task: str) -> str:
         if task == "regression":
@@ -174,7 +174,7 @@ class TreeSelector(Ranker):
             )
         return self.criterion
 
-    def _grow(self, codes: Any, goal: np.ndarray, task: str, criterion: str, rng: np.random.RandomState) -> Ranking:
+    def _grow(self, codes: Any, target: np.ndarray, task: str, criterion: str, rng: np.random.RandomState) -> Ranking:
         """Importance in a tree, or forest, of the distinct columns that vary."""
         lowest, highest = value_range(codes)
         varies = np.flatnonzero(lowest < highest)
@@ -184,12 +184,12 @@ class TreeSelector(Ranker):
             criterion=criterion,
             max_depth=self.max_depth,
             min_samples_leaf=self.min_samples_leaf,
-            ccp_alpha=self.ccp_alpha * (np.var(goal) if task == "regression" else 1.0),
+            ccp_alpha=self.ccp_alpha * (np.var(target) if task == "regression" else 1.0),
             random_state=0 if self.random_state is None and not is_forest else rng.randint(2**31 - 1),
         )
         if is_forest:
             tree.set_params(n_estimators=self.n_trees, n_jobs=self.n_jobs)
-        tree.fit(codes[:, distinct], goal)
+        tree.fit(codes[:, distinct], target)
         scores = np.full(codes.shape[1], np.nan)
         scores[distinct] = np.where(tree.feature_importances_ > _NOTHING, tree.feature_importances_, np.nan)
         trees = tree.estimators_ if is_forest else [tree]
@@ -211,26 +211,26 @@ class TreeSelector(Ranker):
         above = int(np.count_nonzero(ranking.scores[ranking.order] >= mean))
         return above, f"{above} {of} reach the mean importance in the forest ({mean:.2g})"
 
-    def _rank_splits(self, codes: Any, goal: np.ndarray, task: str) -> Ranking:
-        """Features by their best split; half of them are the choice, for nothing tells where to stop."""
-        ranking = Ranking.from_scores(self._score_splits(codes, goal, task), rounding=_TIE)
+    def _rank_splits(self, codes: Any, target: np.ndarray, task: str) -> Ranking:
+        """Features by their best split; half of them are chosen, as there is no criterion to stop by."""
+        ranking = Ranking.from_scores(self._score_splits(codes, target, task), rounding=_TIE)
         half = min(max(1, codes.shape[1] // 2), ranking.order.size)
         reason = f"the first {half} of {codes.shape[1]} features: half, for want of a criterion"
         return replace(ranking, n_chosen=half, reason=reason)
 
-    def _score_splits(self, codes: Any, goal: np.ndarray, task: str) -> np.ndarray:
-        """What the best split of every column tells of the target; NaN where no split is allowed."""
+    def _score_splits(self, codes: Any, target: np.ndarray, task: str) -> np.ndarray:
+        """Information on the target in the best split of every column; NaN where no split is allowed."""
         n_features = codes.shape[1]
-        n_sums, score = (2, split_variance) if task == "regression" else (int(goal.max()) + 1, split_information)
+        n_sums, score = (2, split_variance) if task == "regression" else (int(target.max()) + 1, split_information)
         stored = codes.nnz // n_features if sparse.issparse(codes) else codes.shape[0]
         parts = list(blocks(n_features, _ENTRIES // (max(stored, 1) * n_sums)))
         scores = np.full(n_features, np.nan)
         for block in track(self, parts, task_name="split", total=len(parts)):
-            scores[block] = score(codes[:, block], goal, self.min_samples_leaf)
+            scores[block] = score(codes[:, block], target, self.min_samples_leaf)
         return scores
 
 
-def _goal(y: np.ndarray, task: str) -> np.ndarray:
+def _integer_target(y: np.ndarray, task: str) -> np.ndarray:
     """What a tree predicts: class codes, or a quantity in whole steps of a billionth of its spread.
 
     Sums of whole numbers are exact: splits that divide the rows alike gain the same to the last digit, whatever column

@@ -19,7 +19,14 @@ from tamis.base._validation import check_classes
 from tamis.kernels.neighbors.search import nearest_neighbors
 from tamis.kernels.neighbors.two_nn import fit_two_nn
 from tamis.rank._checkpoint import Checkpoint, check_place
-from tamis.rank.neural._rows import Rows, is_dask, merge_chunks, open_rows, read_rows, rows_per_batch
+from tamis.rank.neural._standardized_rows import (
+    StandardizedRows,
+    is_dask,
+    merge_chunks,
+    read_rows,
+    rows_per_batch,
+    standardize_rows,
+)
 from tamis.rank.neural._torch import choose_device, load_torch, recorded
 
 _SEEN = 2000  # rows that the dimension, and the stopping rule of a dask array, are found on
@@ -85,11 +92,11 @@ class AgnosRanker(Ranker):
         X = candidates.table
         self._check_layers()
         torch = load_torch(type(self).__name__)
-        from tamis.rank.neural._feed import Feed
+        from tamis.rank.neural._batch_loader import BatchLoader
 
         device = choose_device(torch, self.device)
         check_place(self.checkpoint)
-        rows = open_rows(X, candidates.column_name)
+        rows = standardize_rows(X, candidates.column_name)
         if not rows.columns.size:
             raise ValueError("every column of X is constant: there is nothing to rank")
         self.n_components_ = self._width(rows)
@@ -105,15 +112,16 @@ class AgnosRanker(Ranker):
         generator = torch.Generator("cpu").manual_seed(seed)
         train = self._rank_as_thesis if self.mode == "thesis" else self._rank_by_elimination
         with recorded(torch):
-            feed = Feed(rows, device, None if self.batch_size == "auto" else int(self.batch_size), seed)
-            ranking = train(feed, (generator, checkpoint, saved, partial(self._watch, total=self._setting("max_iter"))))
+            loader = BatchLoader(rows, device, None if self.batch_size == "auto" else int(self.batch_size), seed)
+            watch = partial(self._watch, total=self._setting("max_iter"))
+            ranking = train(loader, (generator, checkpoint, saved, watch))
         checkpoint.discard()
         return ranking
 
     def _watch(self, steps: Any, total: int) -> Any:
         return track(self, steps, task_name="train", total=total)
 
-    def _rank_by_elimination(self, feed: Any, run: tuple[Any, ...]) -> Ranking:
+    def _rank_by_elimination(self, loader: Any, run: tuple[Any, ...]) -> Ranking:
         from tamis.rank.neural._elimination import Plan, eliminate_features
 
         plan = Plan(
@@ -124,13 +132,13 @@ class AgnosRanker(Ranker):
             self._setting("learning_rate"),
             self._setting("max_iter"),
         )
-        found = eliminate_features(feed, plan, *run)
-        order = feed.rows.columns[found.left[::-1]]
-        scores = np.full(feed.rows.table.shape[1], np.nan)
+        found = eliminate_features(loader, plan, *run)
+        order = loader.rows.columns[found.eliminated[::-1]]
+        scores = np.full(loader.rows.table.shape[1], np.nan)
         scores[order] = np.nan_to_num(found.scores[::-1])
         return self._finish(Ranking(order, scores), found.losses, found.n_in_use)
 
-    def _rank_as_thesis(self, feed: Any, run: tuple[Any, ...]) -> Ranking:
+    def _rank_as_thesis(self, loader: Any, run: tuple[Any, ...]) -> Ranking:
         from tamis.rank.neural._thesis import ThesisPlan, train_as_thesis
 
         plan = ThesisPlan(
@@ -140,10 +148,11 @@ class AgnosRanker(Ranker):
             self._setting("learning_rate"),
             self._setting("max_iter"),
         )
-        found, losses = train_as_thesis(feed, plan, *run)
-        scores = np.full(feed.rows.table.shape[1], np.nan)
-        scores[feed.rows.columns] = found.cpu().numpy()
-        return self._finish(Ranking.from_scores(scores, rounding=1e-6), losses, [feed.rows.columns.size] * len(losses))
+        found, losses = train_as_thesis(loader, plan, *run)
+        scores = np.full(loader.rows.table.shape[1], np.nan)
+        scores[loader.rows.columns] = found.cpu().numpy()
+        ranking = Ranking.from_scores(scores, rounding=1e-6)
+        return self._finish(ranking, losses, [loader.rows.columns.size] * len(losses))
 
     def _finish(self, ranking: Ranking, losses: list[float], n_in_use: list[int]) -> Ranking:
         self.history_ = {"loss": np.array(losses), "n_features": np.array(n_in_use)}
@@ -168,7 +177,7 @@ class AgnosRanker(Ranker):
         given = getattr(self, name)
         return _DEFAULTS[self.mode][name] if given == "auto" else given
 
-    def _width(self, rows: Rows) -> int:
+    def _width(self, rows: StandardizedRows) -> int:
         """Units of the bottleneck; the 2-NN dimension is measured on standardized columns."""
         most = max(1, min(rows.shape[0] - 1, rows.shape[1]))
         if self.n_components != "auto":
@@ -184,7 +193,7 @@ class AgnosRanker(Ranker):
         if self.hidden_units and self.mode == "thesis":
             raise ValueError("mode='thesis' has one hidden layer: leave hidden_units empty, or use another mode")
 
-    def _fingerprint(self, rows: Rows) -> dict[str, Any]:
+    def _fingerprint(self, rows: StandardizedRows) -> dict[str, Any]:
         """What a run depends on besides its seed."""
         measured = hashlib.sha256(rows.mean.tobytes() + rows.spread.tobytes()).hexdigest()
         unlike = ("stop", "checkpoint", "device", "random_state")

@@ -29,7 +29,7 @@ class AgnosG(AgnosRanker):
     Attributes
     ----------
     order_, ranking_, scores_, support_, path_, stop_, certificate_
-        As for every ranker. ``scores_`` when training ended, or, by elimination, when the feature left; NaN for columns
+        As for every ranker. ``scores_`` when training ended, or when the feature was eliminated; NaN for columns
         that never entered.
     n_components_, dimension_, n_iter_, history_
         As for AgnosS.

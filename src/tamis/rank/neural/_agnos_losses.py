@@ -27,12 +27,12 @@ def weight_penalty(W: Tensor) -> Tensor:
 
 def gradient_penalty(W: Tensor, Phi: Tensor) -> Tensor:
     r""":math:`\sum_i \sqrt{\sum_k \sum_j (\partial\phi_j / \partial f_i)^2(x_k)}` of one layer of tanh."""  # Eq. (4.7)
-    squared = W**2 @ squared_slopes(Phi)
-    moved = squared > 0  # units that are saturated at every sample leave some features without a gradient
+    squared = W**2 @ squared_derivatives(Phi)
+    moved = squared > 0  # where units are saturated at every sample, the root has no derivative
     return torch.sum(torch.sqrt(torch.where(moved, squared, 1.0)) * moved)
 
 
-def squared_slopes(Phi: Tensor) -> Tensor:
+def squared_derivatives(Phi: Tensor) -> Tensor:
     r""":math:`\sum_k (1 - \phi_j(x_k)^2)^2`, one per unit."""  # as in Eq. (4.11)
     return torch.sum((1.0 - Phi**2) ** 2, dim=0)
 
@@ -47,9 +47,9 @@ def score_weights(W: Tensor) -> Tensor:
     return torch.amax(torch.abs(W), dim=1)
 
 
-def score_gradients(W: Tensor, slopes2: Tensor) -> Tensor:
+def score_gradients(W: Tensor, derivatives2: Tensor) -> Tensor:
     """Importance of a feature in AGNOS-G: its largest summed squared gradient."""  # Eq. (4.11)
-    return torch.amax(W**2 * slopes2, dim=1)
+    return torch.amax(W**2 * derivatives2, dim=1)
 
 
 def unit_frobenius(W: Tensor) -> Tensor:

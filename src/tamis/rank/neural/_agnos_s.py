@@ -48,7 +48,7 @@ class AgnosS(AgnosRanker):
     ----------
     order_, ranking_, scores_, support_, path_, stop_, certificate_
         As for every ranker. ``scores_`` holds slack variables: when training ended, or, by elimination, when the
-        feature left; the later a feature leaves, the better its rank. NaN for columns that never entered.
+        feature was eliminated; the later, the better its rank. NaN for columns that never entered.
     n_components_ : int
         Units of the bottleneck.
     dimension_ : float
@@ -64,7 +64,7 @@ class AgnosS(AgnosRanker):
     is known in closed form, behind noise on the inputs (see :math:`L` in ``_denoising``): a decoder that may not trust
     any single feature spreads its weight over what many share, as nearest neighbors do. Rows of W are scaled so that a
     slack variable is the feature's influence on the reconstructions (Sec. 7.2.3). After a proximal step on the slack
-    variables, the least of them are set to zero for good, a share of them per step, until one is left (Sec. 7.2.1):
+    variables, the least of them are set to zero for good, a share of them per step, until one remains (Sec. 7.2.1):
     the cost falls with them. Targets are the leading principal components, weighted by the fourth root of their size.
 
     Cost: about four passes over the table for the components, then O(n D d) for the first steps and geometrically less;

@@ -1,4 +1,4 @@
-"""What a narrow bottleneck can hold of a table: its leading principal components, in a few passes over the rows."""
+"""Leading principal components of a table, which a narrow bottleneck can hold, in a few passes over the rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor
 
-_N_POWERS = 2  # passes that turn a random subspace towards the leading one
+_N_POWERS = 2  # power iterations on a random subspace
 
 
 def leading_components(
@@ -30,25 +30,25 @@ def leading_components(
     start = torch.randn(n_columns, n_components, generator=generator, dtype=torch.float32, device="cpu")
     basis: Tensor | None = None
     for _ in range(_N_POWERS + 1):
-        turned: Tensor | None = None
+        product: Tensor | None = None
         for Z in batches():
             if basis is None:
                 basis = start.to(Z)
             part = Z.T @ (Z @ basis)
-            turned = part if turned is None else turned + part
-        basis = torch.linalg.qr(turned).Q
+            product = part if product is None else product + part
+        basis = torch.linalg.qr(product).Q
     assert basis is not None
     scores = torch.cat([Z @ basis for Z in batches()])
-    _, turn = torch.linalg.eigh(scores.T @ scores)
-    turn = torch.flip(turn, dims=[1])
-    return basis @ turn, scores @ turn
+    _, rotation = torch.linalg.eigh(scores.T @ scores)
+    rotation = torch.flip(rotation, dims=[1])
+    return basis @ rotation, scores @ rotation
 
 
-def temper_components(scores: Tensor, power: float) -> Tensor:
+def weight_components(scores: Tensor, power: float) -> Tensor:
     r"""Scores with component j weighted by :math:`s_j^{\text{power} - 1}`, at a mean squared norm of one.
 
     A power of one keeps every feature's share in the reconstruction; above one, what many features share counts more.
     """
     size = torch.linalg.vector_norm(scores, dim=0)
-    tempered = scores * (size / size.max()) ** (power - 1.0)
-    return tempered * (len(scores) ** 0.5 / torch.linalg.matrix_norm(tempered))
+    weighted = scores * (size / size.max()) ** (power - 1.0)
+    return weighted * (len(scores) ** 0.5 / torch.linalg.matrix_norm(weighted))

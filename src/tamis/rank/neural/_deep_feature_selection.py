@@ -124,11 +124,11 @@ class DeepFeatureSelection(NetworkRanker):
         n_weights = network.theta.numel() - task.Z.shape[1]
         trainings = [self._train(network, task, np.arange(network.theta.numel()) < n_weights)]
         trainings += [self._train_sparse(network, task, n_weights, share) for share in _SHARES]
-        settled = Ranking.from_scores(task.inputs.share(network.theta[n_weights:].abs().cpu().numpy()))
-        order = settled.order[settled.scores[settled.order] > 0]
-        reason = f"{order.size} of {settled.scores.size} features have a factor that is not zero"
+        ranking = Ranking.from_scores(task.inputs.share(network.theta[n_weights:].abs().cpu().numpy()))
+        order = ranking.order[ranking.scores[ranking.order] > 0]
+        reason = f"{order.size} of {ranking.scores.size} features have a factor that is not zero"
         certificate = self._certify(trainings[::-1])
-        return Ranking(order, settled.scores, certificate=certificate, n_chosen=order.size, reason=reason)
+        return Ranking(order, ranking.scores, certificate=certificate, n_chosen=order.size, reason=reason)
 
     def _train_sparse(self, network: Perceptron, task: Task, n_weights: int, share: float) -> Training:
         """Train weights and factors, from where they are, under a share of the penalty and as much less precisely."""

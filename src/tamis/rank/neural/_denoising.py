@@ -6,8 +6,8 @@ decoder B of the targets Y is known, and with it the share of their variance tha
 .. math:: L = 1 - \operatorname{tr}(C' B) / \operatorname{tr}(Y'Y/n), \qquad B = (S + N)^{-1} C,
 
 with :math:`S = \operatorname{cov}(\phi)`, :math:`C = \operatorname{cov}(\phi, Y)`, and N what the noise adds to S. It
-is followed through the encoder to first order by its slopes at every sample: shape (n, d) where unit j has one, and
-(n, d, h) where the d units see h hidden ones.
+is propagated through the encoder to first order by the Jacobian J at every sample, of the d units by the h
+preactivations of the first layer: shape (n, d) where it is diagonal (one layer), else (n, d, h).
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_RIDGE = 1e-3  # of the mean variance of the units: keeps the decoder defined where units agree
+_RIDGE = 1e-3  # of the mean variance of the units: keeps the decoder defined where units are collinear
 
 
-def noise_covariance(slopes: Tensor, gram: Tensor) -> Tensor:
+def noise_covariance(jacobian: Tensor, gram: Tensor) -> Tensor:
     r""":math:`E[J_k G J_k']`, for unit noise on the inputs of a first layer V with :math:`G = V'V`."""
-    if slopes.ndim == 2:
-        return gram * (slopes.T @ slopes / len(slopes))
-    return torch.einsum("ndh,hk,nek->de", slopes, gram, slopes) / len(slopes)
+    if jacobian.ndim == 2:
+        return gram * (jacobian.T @ jacobian / len(jacobian))
+    return torch.einsum("ndh,hk,nek->de", jacobian, gram, jacobian) / len(jacobian)
 
 
-def influence_metric(slopes: Tensor, decoder: Tensor) -> Tensor:
+def influence_metric(jacobian: Tensor, decoder: Tensor) -> Tensor:
     r"""M such that :math:`v'Mv = E\|\partial \hat y / \partial x\|^2` for an input with first-layer weights v."""
     across = decoder @ decoder.T
-    if slopes.ndim == 2:
-        return across * (slopes.T @ slopes / len(slopes))
-    return torch.einsum("ndh,de,nek->hk", slopes, across, slopes) / len(slopes)
+    if jacobian.ndim == 2:
+        return across * (jacobian.T @ jacobian / len(jacobian))
+    return torch.einsum("ndh,de,nek->hk", jacobian, across, jacobian) / len(jacobian)
 
 
 def solve_decoder(Phi: Tensor, Y: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
@@ -44,7 +44,7 @@ def solve_decoder(Phi: Tensor, Y: Tensor, noise: Tensor) -> tuple[Tensor, Tensor
 
 
 def influences(V: Tensor, metric: Tensor) -> Tensor:
-    """Length of every row in a metric: how much each feature moves what is measured."""
+    """Norm of every row in a metric: how much the decoded targets depend on each feature."""
     return torch.sqrt(torch.clamp(torch.sum((V @ metric) * V, dim=1), min=0.0))
 
 
@@ -60,6 +60,6 @@ def shrink_rows(V: Tensor, lengths: Tensor, threshold: Tensor | float) -> Tensor
 
 
 def keep_largest(scores: Tensor, n_kept: int) -> tuple[Tensor, Tensor]:
-    """Projection on at most ``n_kept`` non-zeros: places that stay, ascending, and that go, the least first."""
+    """Projection on at most ``n_kept`` non-zeros: places that are kept, ascending, and eliminated, the least first."""
     order = torch.argsort(scores, descending=True, stable=True)
     return torch.sort(order[:n_kept]).values, torch.flip(order[n_kept:], dims=[0])

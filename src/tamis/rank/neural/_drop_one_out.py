@@ -26,7 +26,7 @@ class DropOneOut(EliminationRanker):
 
     where :math:`w_j` holds the q weights from input j to the first layer, under the sparse-group lasso of Simon et al.
     (2013), and L is the mean loss (Ye and Sun 2018). Inputs whose weights are all zero drop out; of the others the one
-    with the least :math:`S_j` is left out, the network trained again, and so on.
+    with the least :math:`S_j` is removed, the network trained again, and so on.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class DropOneOut(EliminationRanker):
     l1_ratio : float, default=0.1
         :math:`\rho`: share of the lasso; 0 is the group lasso.
     step : int or float, default=1
-        Inputs to leave out at a time, or the fraction of those left.
+        Inputs to remove at a time, or the fraction of those that remain.
     alpha : float, default=0.01
         Decay of the weights after the first layer: without it they would grow to make up for those.
     tol : float, default=0.0001
@@ -51,7 +51,7 @@ class DropOneOut(EliminationRanker):
         What dropping a feature cost when it was its turn; 0 where the penalty dropped it, which is then not ranked, and
         NaN for constant columns.
     path_ : tuple of Step
-        Best feature first; ``info`` holds the loss with all ``n_inputs`` that were left then.
+        Best feature first; ``info`` holds the loss with all ``n_inputs`` that remained then.
     n_iter_ : int
         Iterations of all trainings.
     order_, ranking_, support_, stop_
@@ -67,7 +67,7 @@ class DropOneOut(EliminationRanker):
 
     A column's first weights are random combinations of its own values, so that neither the order of the columns nor
     their signs matter (that of the rows does, as another seed would). Constant columns never enter, copies of a
-    surviving column are left out first, at no cost.
+    surviving column are removed first, at no cost.
 
     Deviations: as the thesis describes it, elimination ends once leaving a feature out changes too much; here it goes
     on to the last, and a stopping rule may cut the order. Training is by proximal steps, so that zeros are exact.

@@ -1,4 +1,4 @@
-"""AGNOS's own training: features leave while the encoder learns, until those are left that tell of the others."""
+"""AGNOS by elimination: features are removed while the encoder is trained, the least important first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from tamis.rank._checkpoint import Checkpoint
-from tamis.rank.neural._components import leading_components, temper_components
+from tamis.rank.neural._batch_loader import BatchLoader
+from tamis.rank.neural._components import leading_components, weight_components
 from tamis.rank.neural._denoising import (
     influence_metric,
     influences,
@@ -21,14 +22,13 @@ from tamis.rank.neural._denoising import (
     solve_decoder,
 )
 from tamis.rank.neural._encoder import Encoder, Encoding
-from tamis.rank.neural._feed import Feed
 
 # Chosen on data sets other than those of the thesis; see docs/agnos.md.
 _NOISE = 0.02  # variance of the noise on every input, per input in use
-_TEMPER = 1.25  # components weigh as their singular value to this power
-_SUMS = 0.3  # spread of the sums that enter tanh: its gentle range
-_WARM_UP = 1 / 7  # share of the steps before the first feature leaves
-_FLAT = 1e-5  # slopes this small, relative to what would change the loss by one, are not scaled up by Adam
+_SINGULAR_VALUE_POWER = 1.25  # components weigh as their singular value to this power
+_PREACTIVATION_STD = 0.3  # standard deviation of the preactivations, where tanh is nearly linear
+_WARM_UP = 1 / 7  # share of the steps before the first elimination
+_ADAM_EPSILON = 1e-5  # gradients below this, over the norm of their parameter, are not scaled up by Adam
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Plan:
     n_steps: int
 
     def n_in_use(self, n_inputs: int, step: int) -> int:
-        """How many features a step leaves: their logarithm falls evenly after the warm-up."""
+        """Features that remain after a step: their logarithm decreases linearly after the warm-up."""
         first = round(_WARM_UP * self.n_steps)
         last = self.n_steps - 1
         if step < first:
@@ -67,9 +67,9 @@ class Plan:
 
 @dataclass
 class Elimination:
-    """What was found: columns in the order in which they left, each with its score then, and the loss at every step."""
+    """Columns in the order of their elimination, each with its score then, and the loss at every step."""
 
-    left: list[int] = field(default_factory=list)
+    eliminated: list[int] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
     n_in_use: list[int] = field(default_factory=list)
@@ -78,28 +78,28 @@ class Elimination:
 class Trainer:
     """An encoder in training; :meth:`advance` makes one step, :meth:`state` is all that a later one depends on."""
 
-    def __init__(self, feed: Feed, plan: Plan, generator: torch.Generator) -> None:
-        n_samples, n_inputs = feed.rows.shape
+    def __init__(self, loader: BatchLoader, plan: Plan, generator: torch.Generator) -> None:
+        n_samples, n_inputs = loader.rows.shape
         width, *deeper = [*plan.hidden_units, plan.n_units]
         n_components = min(n_samples, n_inputs, max(64, 3 * max(width, plan.n_units)))
-        loadings, scores = leading_components(feed.in_turn, n_inputs, n_components, generator)
-        self.feed, self.plan = feed, plan
-        self.targets = temper_components(scores, _TEMPER)
+        loadings, scores = leading_components(loader.in_order, n_inputs, n_components, generator)
+        self.loader, self.plan = loader, plan
+        self.targets = weight_components(scores, _SINGULAR_VALUE_POWER)
         self.n_inputs = n_inputs
-        self.found = Elimination()
+        self.result = Elimination()
         sums = scores[:, :width].std(unbiased=False) + torch.finfo(scores.dtype).tiny
         start = loadings.new_zeros(n_inputs, width)
-        start[:, : loadings.shape[1]] = loadings[:, :width] * (_SUMS / sums)
+        start[:, : loadings.shape[1]] = loadings[:, :width] * (_PREACTIVATION_STD / sums)
         self.encoder = Encoder(start, plan.score == "slack", deeper, generator)
         self.optimizer = _optimizer(self.encoder)
         self.scores = torch.linalg.vector_norm(start, dim=1)
 
     def advance(self, step: int) -> None:
         """One step of Adam, one proximal step, and an elimination where it is time for one."""
-        Z, rows = self.feed.at(step)
+        Z, rows = self.loader.at(step)
         encoding = self.encoder(Z)
         V = self.encoder.first_layer()
-        noise = _NOISE * len(V) * noise_covariance(encoding.slopes, V.T @ V)
+        noise = _NOISE * len(V) * noise_covariance(encoding.jacobian, V.T @ V)
         decoder, loss = solve_decoder(encoding.units, self.targets[rows], noise)
         self.optimizer.zero_grad()
         loss.backward()
@@ -107,31 +107,31 @@ class Trainer:
         with torch.no_grad():
             self.scores = self._shrink(encoding, decoder.detach())
             self._rescale(encoding)
-            self.found.losses.append(float(loss.detach()))
-            self.found.n_in_use.append(len(V))
+            self.result.losses.append(float(loss.detach()))
+            self.result.n_in_use.append(len(V))
             n_kept = min(self.plan.n_in_use(self.n_inputs, step), len(V))
             if n_kept < len(V):
                 self._eliminate(n_kept)
 
     def close(self) -> Elimination:
-        """Let the features that are left leave, the least important first."""
-        if len(self.found.left) < self.n_inputs:
+        """Eliminate the features that remain, the least important first."""
+        if len(self.result.eliminated) < self.n_inputs:
             self._eliminate(0)
-        return self.found
+        return self.result
 
     def _step(self) -> None:
-        """Adam in units of each parameter: neither the number of features nor their scale matters."""
+        """Adam with steps relative to the size of each parameter: number and scale of the features do not matter."""
         for group in self.optimizer.param_groups:
             [parameter] = group["params"]
             size = float(parameter.detach().square().mean().sqrt()) + torch.finfo(parameter.dtype).tiny
             group["lr"] = self.plan.learning_rate * size
-            group["eps"] = max(_FLAT / (size * parameter.numel() ** 0.5), torch.finfo(parameter.dtype).tiny)
+            group["eps"] = max(_ADAM_EPSILON / (size * parameter.numel() ** 0.5), torch.finfo(parameter.dtype).tiny)
         self.optimizer.step()
 
     def _shrink(self, encoding: Encoding, decoder: Tensor) -> Tensor:
         """Proximal step of the penalty; returns how important each feature is."""
-        slopes = self.encoder.unit_slopes() if self.plan.score == "weights" else encoding.slopes.detach()
-        lengths = influences(self.encoder.weights, influence_metric(slopes, decoder))
+        jacobian = self.encoder.linear_jacobian() if self.plan.score == "weights" else encoding.jacobian.detach()
+        lengths = influences(self.encoder.weights, influence_metric(jacobian, decoder))
         step = self.plan.alpha * self.plan.learning_rate
         slack = self.encoder.slack
         if slack is None:
@@ -146,37 +146,37 @@ class Trainer:
 
     def _rescale(self, encoding: Encoding) -> None:
         scaled = self.encoder.weights if self.encoder.slack is None else self.encoder.slack
-        spread = torch.where(encoding.spread > 0, encoding.spread, 1.0)
-        scaled.mul_(_SUMS / spread)
+        std = torch.where(encoding.preactivation_std > 0, encoding.preactivation_std, 1.0)
+        scaled.mul_(_PREACTIVATION_STD / std)
 
     def _eliminate(self, n_kept: int) -> None:
-        kept, gone = keep_largest(self.scores, n_kept)
-        self.found.left += self.feed.columns[gone.cpu().numpy()].tolist()
-        self.found.scores += self.scores[gone].tolist()
+        kept, eliminated = keep_largest(self.scores, n_kept)
+        self.result.eliminated += self.loader.columns[eliminated.cpu().numpy()].tolist()
+        self.result.scores += self.scores[eliminated].tolist()
         self.scores = self.scores[kept]
         if n_kept:
-            self.feed.keep(kept)
+            self.loader.keep_columns(kept)
             _drop_rows(self.encoder, self.optimizer, kept)
 
     def state(self) -> dict[str, Any]:
         """All that the rest of the run depends on."""
         return {
-            "columns": torch.from_numpy(self.feed.columns),
+            "columns": torch.from_numpy(self.loader.columns),
             "encoder": self.encoder.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "scores": self.scores,
-            "found": vars(self.found),
+            "result": vars(self.result),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where a run left off."""
-        kept = torch.as_tensor(state["columns"], device=self.feed.device)
-        self.feed.keep(kept)
+        """Resume an interrupted run."""
+        kept = torch.as_tensor(state["columns"], device=self.loader.device)
+        self.loader.keep_columns(kept)
         _drop_rows(self.encoder, self.optimizer, kept)
         self.encoder.load_state_dict(state["encoder"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scores = state["scores"].to(self.scores)
-        self.found = Elimination(**state["found"])
+        self.result = Elimination(**state["result"])
 
 
 def _optimizer(encoder: Encoder) -> torch.optim.Adam:
@@ -184,7 +184,7 @@ def _optimizer(encoder: Encoder) -> torch.optim.Adam:
 
 
 def _drop_rows(encoder: Encoder, optimizer: torch.optim.Adam, kept: Tensor) -> None:
-    """Take inputs out of the first layer, and out of what Adam remembers of them."""
+    """Remove inputs from the first layer, and from the moments that Adam keeps of it."""
     first: Sequence[Any] = [encoder.weights] if encoder.slack is None else [encoder.weights, encoder.slack]
     for parameter in first:
         parameter.data = parameter.data[kept]
@@ -195,18 +195,18 @@ def _drop_rows(encoder: Encoder, optimizer: torch.optim.Adam, kept: Tensor) -> N
 
 
 def eliminate_features(
-    feed: Feed,
+    loader: BatchLoader,
     plan: Plan,
     generator: torch.Generator,
     checkpoint: Checkpoint,
     saved: dict[str, Any] | None,
     watch: Callable[[Iterable[int]], Iterable[int]],
 ) -> Elimination:
-    """Train until one feature is left, or whoever watches the steps has seen enough."""
-    trainer = Trainer(feed, plan, generator)
+    """Train until one feature remains, or a callback stops the steps."""
+    trainer = Trainer(loader, plan, generator)
     if saved is not None:
         trainer.restore(saved)
-    for step in watch(range(len(trainer.found.losses), plan.n_steps)):
+    for step in watch(range(len(trainer.result.losses), plan.n_steps)):
         trainer.advance(step)
         if checkpoint.is_due():
             checkpoint.save(trainer.state())

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 
 class Encoding(NamedTuple):
-    """Units at every sample, their slopes with respect to the first layer's sums, and the spread of these sums."""
+    """Units at every sample, their Jacobian by the preactivations of the first layer, and the spread of the latter."""
 
     units: Tensor
-    slopes: Tensor
-    spread: Tensor
+    jacobian: Tensor
+    preactivation_std: Tensor
 
 
 class Encoder(nn.Module):
@@ -46,21 +46,21 @@ class Encoder(nn.Module):
 
     def forward(self, X: Tensor) -> Encoding:
         """Encode a batch of rows."""
-        sums = X @ self.first_layer()
-        units = torch.tanh(sums)
-        slopes = 1.0 - units**2
+        preactivations = X @ self.first_layer()
+        units = torch.tanh(preactivations)
+        jacobian = 1.0 - units**2
         for layer, W in enumerate(self.deeper):
             units = torch.tanh(units @ W)
-            ahead = W.T * slopes[:, None, :] if layer == 0 else W.T @ slopes
-            slopes = (1.0 - units**2)[:, :, None] * ahead
-        return Encoding(units, slopes, torch.std(sums.detach()))
+            product = W.T * jacobian[:, None, :] if layer == 0 else W.T @ jacobian
+            jacobian = (1.0 - units**2)[:, :, None] * product
+        return Encoding(units, jacobian, torch.std(preactivations.detach()))
 
-    def unit_slopes(self) -> Tensor:
-        """What the slopes would be if tanh were the identity: the products of the weights."""
-        slopes = self.weights.new_ones(1, self.weights.shape[1])
+    def linear_jacobian(self) -> Tensor:
+        """The Jacobian if tanh were the identity: the product of the weights."""
+        jacobian = self.weights.new_ones(1, self.weights.shape[1])
         for layer, W in enumerate(self.deeper):
-            slopes = (W.T * slopes[:, None, :]) if layer == 0 else W.T @ slopes
-        return slopes.detach()
+            jacobian = (W.T * jacobian[:, None, :]) if layer == 0 else W.T @ jacobian
+        return jacobian.detach()
 
 
 class AutoEncoder(nn.Module):

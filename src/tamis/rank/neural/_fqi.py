@@ -107,11 +107,11 @@ class FQI(NetworkRanker):
         task = self._task(X, y, rng)
         network = self._start(task)
         training = self._train(network, task)
-        usual = task.goal.predictions(network(task.Z))
+        usual = task.target.predictions(network(task.Z))
         changes = [
-            (task.goal.predictions(outputs) - usual).square().sum(dim=2).mean(dim=1)
+            (task.target.predictions(outputs) - usual).square().sum(dim=2).mean(dim=1)
             for outputs in network.outputs_without(task.Z)
         ]
         quality = np.concatenate([change.cpu().numpy() for change in changes])
-        settled = Ranking.from_scores(task.inputs.share(quality))
-        return Ranking(settled.order, settled.scores, certificate=self._certify([training]))
+        ranking = Ranking.from_scores(task.inputs.share(quality))
+        return Ranking(ranking.order, ranking.scores, certificate=self._certify([training]))

@@ -1,4 +1,4 @@
-"""A multilayer perceptron whose weights lie in one vector, its losses, its curvature, and how it is trained.
+"""A multilayer perceptron whose weights lie in one vector: losses, gradients, diagonal of the Hessian, training.
 
 This module loads torch: import it where a network is needed, not before.
 """
@@ -15,7 +15,7 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-_BLOCK = 2**21  # numbers held at once while inputs are left out one by one, or second derivatives are summed
+_BLOCK = 2**21  # numbers held at once while inputs are removed one by one, or second derivatives are summed
 _MEMORY = 10  # objectives that a proximal step may compare itself with
 _SHRINK, _SUFFICIENT, _SHORTEST = 0.5, 1e-4, 1e-100  # of a proximal step that did not lower the objective enough
 
@@ -23,8 +23,8 @@ _SHRINK, _SUFFICIENT, _SHORTEST = 0.5, 1e-4, 1e-100  # of a proximal step that d
 class Perceptron(torch.nn.Module):
     """Hidden layers of tanh units and a linear output layer.
 
-    Gradients are written out: on the small tables that these networks are mostly trained on, recording them would take
-    most of the time.
+    Gradients are written out: on the small tables that these networks are mostly trained on, automatic differentiation
+    would take most of the time.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ class Perceptron(torch.nn.Module):
         self.factors = theta[end:] if theta.numel() > end else None
 
     @classmethod
-    def started(cls, sizes: tuple[int, ...], Z: Tensor, rng: Any, *, one_to_one: bool = False) -> Perceptron:
-        """A network at its random start, for inputs ``Z``.
+    def initialize(cls, sizes: tuple[int, ...], Z: Tensor, rng: Any, *, one_to_one: bool = False) -> Perceptron:
+        """A network with random weights, for inputs ``Z``.
 
         The first weights of an input are random combinations of its own values: they do not depend on its place in the
         table, and copies get the same. They are scaled so that the first units receive unit variance.
@@ -79,33 +79,33 @@ class Perceptron(torch.nn.Module):
     def forward(self, Z: Tensor) -> Tensor:
         """Outputs: logits of classes, or a quantity."""
         weights, bias = self.layers[0]
-        return self._finish(torch.addmm(bias, Z if self.factors is None else Z * self.factors, weights))
+        return self._outputs_from(torch.addmm(bias, Z if self.factors is None else Z * self.factors, weights))
 
-    def _finish(self, received: Tensor) -> Tensor:
-        """Outputs, given what the units of the first layer receive."""
+    def _outputs_from(self, preactivations: Tensor) -> Tensor:
+        """Outputs, given the preactivations of the first layer."""
         for weights, bias in self.layers[1:]:
-            received = torch.tanh(received) @ weights + bias
-        return received
+            preactivations = torch.tanh(preactivations) @ weights + bias
+        return preactivations
 
     def activations(self, Z: Tensor) -> list[Tensor]:
-        """What enters each layer, and the outputs."""
-        found = [Z if self.factors is None else Z * self.factors]
+        """Inputs of each layer, and the outputs."""
+        inputs = [Z if self.factors is None else Z * self.factors]
         for weights, bias in self.layers[:-1]:
-            found.append(torch.addmm(bias, found[-1], weights).tanh_())
+            inputs.append(torch.addmm(bias, inputs[-1], weights).tanh_())
         weights, bias = self.layers[-1]
-        return [*found, torch.addmm(bias, found[-1], weights)]
+        return [*inputs, torch.addmm(bias, inputs[-1], weights)]
 
-    def loss_and_gradient(self, Z: Tensor, goal: Goal) -> tuple[Tensor, Tensor]:
-        """Loss, and its gradient in ``theta``."""
-        entering = self.activations(Z)
-        loss, slope = goal.loss_and_slope(entering.pop())
+    def loss_and_gradient(self, Z: Tensor, target: Target) -> tuple[Tensor, Tensor]:
+        """Loss, and its gradient in ``theta``, by backpropagation; delta is the gradient in the preactivations."""
+        inputs = self.activations(Z)
+        loss, delta = target.loss_and_gradient(inputs.pop())
         parts: list[Tensor] = []
         for depth in range(len(self.layers) - 1, 0, -1):
-            weights, u = self.layers[depth][0], entering[depth]
-            parts += [slope.sum(dim=0), (u.T @ slope).view(-1)]
-            slope = slope @ weights.T * (1.0 - u * u)
-        first = Z.T @ slope
-        parts += [slope.sum(dim=0), (first if self.factors is None else first * self.factors[:, None]).view(-1)]
+            weights, u = self.layers[depth][0], inputs[depth]
+            parts += [delta.sum(dim=0), (u.T @ delta).view(-1)]
+            delta = delta @ weights.T * (1.0 - u * u)
+        first = Z.T @ delta
+        parts += [delta.sum(dim=0), (first if self.factors is None else first * self.factors[:, None]).view(-1)]
         if self.factors is not None:
             parts.insert(0, (first * self.layers[0][0]).sum(dim=1))
         return loss, torch.cat(parts[::-1])
@@ -113,11 +113,11 @@ class Perceptron(torch.nn.Module):
     def outputs_without(self, Z: Tensor) -> Iterator[Tensor]:
         """Outputs once each input is held at zero, of shape (inputs, samples, outputs); a block of inputs at a time."""
         weights, bias = self.layers[0]
-        received = torch.addmm(bias, Z, weights)
+        preactivations = torch.addmm(bias, Z, weights)
         width = max(1, _BLOCK // (len(Z) * max(self.sizes[1:])))
-        for left in range(0, self.sizes[0], width):
-            block = slice(left, left + width)
-            yield self._finish(received - Z.T[block].unsqueeze(2) * weights[block].unsqueeze(1))
+        for start in range(0, self.sizes[0], width):
+            block = slice(start, start + width)
+            yield self._outputs_from(preactivations - Z.T[block].unsqueeze(2) * weights[block].unsqueeze(1))
 
     def keep_inputs(self, kept: np.ndarray) -> Perceptron:
         """The same network on some of its inputs."""
@@ -128,8 +128,8 @@ class Perceptron(torch.nn.Module):
 
 
 @dataclass(frozen=True)
-class Goal:
-    """What the outputs should be.
+class Target:
+    """The target of the outputs, with the loss, its gradient and its Hessian in them.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class Goal:
             return -(outputs.log_softmax(dim=-1) * self.values).sum(dim=-1).mean(dim=-1)
         return (outputs - self.values).square().sum(dim=-1).mean(dim=-1)
 
-    def loss_and_slope(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
+    def loss_and_gradient(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Loss, and its gradient in the outputs."""
         n = len(outputs)
         if self.is_class:
@@ -171,42 +171,42 @@ class Goal:
         """Outputs without what no prediction depends on: the mean of the logits."""
         return outputs - outputs.mean(dim=-1, keepdim=True) if self.is_class else outputs
 
-    def rows(self, rows: slice) -> Goal:
-        """The goal for some of the samples."""
-        return Goal(self.values[rows], self.is_class)
+    def rows(self, rows: slice) -> Target:
+        """The target of some of the samples."""
+        return Target(self.values[rows], self.is_class)
 
 
-def losses_without(network: Perceptron, Z: Tensor, goal: Goal) -> np.ndarray:
+def losses_without(network: Perceptron, Z: Tensor, target: Target) -> np.ndarray:
     """Loss once each input is held at zero."""
-    return np.concatenate([goal.loss(outputs).cpu().numpy() for outputs in network.outputs_without(Z)])
+    return np.concatenate([target.loss(outputs).cpu().numpy() for outputs in network.outputs_without(Z)])
 
 
-def curvature(network: Perceptron, Z: Tensor, goal: Goal) -> Tensor:
-    r"""Exact second derivative of the loss in every weight and bias.
+def curvature(network: Perceptron, Z: Tensor, target: Target) -> Tensor:
+    r"""Exact diagonal of the Hessian of the loss, by weights and biases.
 
-    A weight from u to a unit that receives a enters as u w, so that its second derivative is :math:`\sum_i u_i^2\,
-    \partial^2 \ell_i / \partial a_i^2`; the Hessians in what the units receive go backwards by the chain rule, one
-    matrix per sample.
+    A weight w from a unit of output u enters the preactivation a as u w, so that its second derivative is
+    :math:`\sum_i u_i^2\, \partial^2 \ell_i / \partial a_i^2`; the Hessians in the preactivations of a layer follow from
+    those of the next by the chain rule, one matrix per sample.
     """
-    found = [torch.zeros_like(part) for layer in network.layers for part in layer]
+    diagonal = [torch.zeros_like(part) for layer in network.layers for part in layer]
     height = max(1, _BLOCK // max(network.sizes[1:]) ** 2)
     for top in range(0, len(Z), height):
         rows = slice(top, top + height)
-        entering = network.activations(Z[rows])
-        outputs = entering.pop()
-        slope = goal.rows(rows).loss_and_slope(outputs)[1] * (len(outputs) / len(Z))
-        hessian = goal.hessian(outputs, len(Z))
+        inputs = network.activations(Z[rows])
+        outputs = inputs.pop()
+        delta = target.rows(rows).loss_and_gradient(outputs)[1] * (len(outputs) / len(Z))
+        hessian = target.hessian(outputs, len(Z))
         for depth in range(len(network.layers) - 1, -1, -1):
-            own, u = hessian.diagonal(dim1=1, dim2=2), entering[depth]
-            found[2 * depth] += u.square().T @ own
-            found[2 * depth + 1] += own.sum(dim=0)
+            by_preactivation, u = hessian.diagonal(dim1=1, dim2=2), inputs[depth]
+            diagonal[2 * depth] += u.square().T @ by_preactivation
+            diagonal[2 * depth + 1] += by_preactivation.sum(dim=0)
             if depth:
                 weights = network.layers[depth][0]
-                bend, slope = 1.0 - u * u, slope @ weights.T
-                hessian = (weights @ hessian @ weights.T) * bend.unsqueeze(2) * bend.unsqueeze(1)
-                hessian += torch.diag_embed(-2.0 * u * bend * slope)
-                slope = slope * bend
-    return torch.cat([part.reshape(-1) for part in found])
+                derivative, by_unit = 1.0 - u * u, delta @ weights.T  # of tanh; of the loss by u
+                hessian = (weights @ hessian @ weights.T) * derivative.unsqueeze(2) * derivative.unsqueeze(1)
+                hessian += torch.diag_embed(-2.0 * u * derivative * by_unit)
+                delta = by_unit * derivative
+    return torch.cat([part.reshape(-1) for part in diagonal])
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ def train(
     start = theta[place].cpu().numpy().copy()
     found = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", callback=report, options=options)
     theta[place] = torch.from_numpy(found.x).to(device)
-    # status 2 is a line search that finds nothing lower: rounding is all that is left
+    # status 2 is a line search that finds nothing lower: only rounding errors remain
     return Training(float(found.fun), int(found.nit), found.status in (0, 2))
 
 
@@ -266,33 +266,33 @@ def train_proximal(
 
     ``penalty`` and ``step`` take all weights as one vector. A step is halved until it lowers the objective below the
     largest of the last few (Wright, Nowak and Figueiredo 2009); the end is where these differ by less than ``tol``. A
-    long step may wake weights that are zero at the minimum, so that the best point is kept, not the last.
+    long step may make weights non-zero that are zero at the minimum, so that the best point is kept, not the last.
     """
     ticks = count() if ticks is None else ticks
     theta = network.theta.data
     value, gradient = smooth()
-    reached = [(value + penalty(theta)).item()]
-    best, lowest = theta.clone(), reached[0]
+    objectives = [(value + penalty(theta)).item()]
+    best, lowest = theta.clone(), objectives[0]
     length, converged = 1.0, False
     for n_iter in range(1, max_iter + 1):
-        before, slope = theta.clone(), gradient
-        ceiling = max(reached[-_MEMORY:])
+        theta_before, gradient_before = theta.clone(), gradient
+        reference = max(objectives[-_MEMORY:])
         while True:
-            theta.copy_(step(before - length * slope, length))
-            moved = theta - before
+            theta.copy_(step(theta_before - length * gradient_before, length))
+            moved = theta - theta_before
             value, gradient = smooth()
             total, distance2 = (value + penalty(theta)).item(), torch.dot(moved, moved).item()
-            if total <= ceiling - _SUFFICIENT * distance2 / length or distance2 == 0.0 or length < _SHORTEST:
+            if total <= reference - _SUFFICIENT * distance2 / length or distance2 == 0.0 or length < _SHORTEST:
                 break
             length *= _SHRINK
-        reached.append(total)
+        objectives.append(total)
         if total < lowest:
             best, lowest = theta.clone(), total
-        bend = torch.dot(moved, gradient - slope).item()
-        length = min(max(distance2 / bend, 1e-8), 1e8) if bend > 0 else 2.0 * length
-        recent = reached[-_MEMORY - 1 :]
-        settled = n_iter >= _MEMORY and max(recent) - min(recent) <= tol * max(1.0, abs(total))
-        converged = settled or distance2 == 0.0
+        curvature2 = torch.dot(moved, gradient - gradient_before).item()  # along the step, times its squared length
+        length = min(max(distance2 / curvature2, 1e-8), 1e8) if curvature2 > 0 else 2.0 * length
+        recent = objectives[-_MEMORY - 1 :]
+        is_flat = n_iter >= _MEMORY and max(recent) - min(recent) <= tol * max(1.0, abs(total))
+        converged = is_flat or distance2 == 0.0
         if converged or not np.isfinite(total) or next(ticks, None) is None:
             break
     theta.copy_(best)

@@ -1,4 +1,4 @@
-"""NNFS: a network whose small weights decay away, and whose least useful inputs are left out one by one."""
+"""NNFS: a network whose small weights decay away, and whose least useful inputs are removed one by one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis._sklearn import Interval
 from tamis.base import Candidates
-from tamis.rank.neural._penalties import saturating_decay, saturating_decay_slope
+from tamis.rank.neural._penalties import saturating_decay, saturating_decay_gradient
 from tamis.rank.neural._supervised import EliminationRanker, NetworkElimination, Task
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class NNFS(EliminationRanker):
     beta : float, default=10.0
         How soon the first term saturates: it is half its limit at a weight of :math:`1 / \sqrt{\beta}`.
     step : int or float, default=1
-        Inputs to leave out at a time, or the fraction of those left.
+        Inputs to remove at a time, or the fraction of those that remain.
     tol : float, default=0.0001
         Of each training, as for FQI.
     hidden_units, max_iter, task, standardize, device, random_state : as for FQI
@@ -48,7 +48,7 @@ class NNFS(EliminationRanker):
     scores_ : ndarray of shape (n_features,)
         What leaving a feature out cost when it was its turn; NaN for constant columns, which are not ranked.
     path_ : tuple of Step
-        Best feature first; ``info`` holds the loss with all ``n_inputs`` that were left then.
+        Best feature first; ``info`` holds the loss with all ``n_inputs`` that remained then.
     n_iter_ : int
         Iterations of all trainings.
     order_, ranking_, support_, stop_
@@ -63,7 +63,7 @@ class NNFS(EliminationRanker):
 
     A column's first weights are random combinations of its own values, so that neither the order of the columns nor
     their signs matter (that of the rows does, as another seed would). Constant columns never enter, copies of a column
-    are left out first, at no cost.
+    are removed first, at no cost.
 
     Deviations: the paper ranks by accuracy, which ties often, and adapts the penalties input by input; here the loss
     decides and the penalties stay. Its loss is a sum over the samples, ours a mean, and the weights of the penalties go
@@ -135,8 +135,9 @@ class NNFS(EliminationRanker):
         is_weight, constants = network.is_weight(), (self.eps1, self.eps2, self.beta)
 
         def objective() -> tuple[Any, Any]:
-            loss, gradient = network.loss_and_gradient(task.Z, task.goal)
+            loss, gradient = network.loss_and_gradient(task.Z, task.target)
             weights = is_weight * network.theta
-            return loss + saturating_decay(weights, *constants), gradient + saturating_decay_slope(weights, *constants)
+            decay_gradient = saturating_decay_gradient(weights, *constants)
+            return loss + saturating_decay(weights, *constants), gradient + decay_gradient
 
         return train(network, objective, max_iter=self.max_iter, tol=self.tol, ticks=self._epochs())

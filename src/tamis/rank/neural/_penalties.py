@@ -31,14 +31,14 @@ def sparse_group_lasso(W: Tensor, strength: float, l1_ratio: float) -> Tensor:
 def sparse_group_lasso_step(W: Tensor, step: float, strength: float, l1_ratio: float) -> Tensor:
     """Proximal step of the sparse-group lasso: every entry is shrunk, then every row as a whole."""
     shrunk = soft_threshold(W, step * strength * l1_ratio)
-    length = shrunk.norm(dim=1, keepdim=True)
-    limit = step * strength * (1.0 - l1_ratio) * W.shape[1] ** 0.5
-    return shrunk * ((length - limit).clamp(min=0.0) / length.clamp(min=_TINY))
+    norm = shrunk.norm(dim=1, keepdim=True)
+    threshold = step * strength * (1.0 - l1_ratio) * W.shape[1] ** 0.5
+    return shrunk * ((norm - threshold).clamp(min=0.0) / norm.clamp(min=_TINY))
 
 
-def soft_threshold(w: Tensor, limit: float) -> Tensor:
-    """Entries moved towards zero by ``limit``; those within it become exactly zero."""
-    return w.sign() * (w.abs() - limit).clamp(min=0.0)
+def soft_threshold(w: Tensor, threshold: float) -> Tensor:
+    """Entries moved towards zero by ``threshold``; those within it become exactly zero."""
+    return w.sign() * (w.abs() - threshold).clamp(min=0.0)
 
 
 def saturating_decay(w: Tensor, eps1: float, eps2: float, beta: float) -> Tensor:
@@ -51,6 +51,6 @@ def saturating_decay(w: Tensor, eps1: float, eps2: float, beta: float) -> Tensor
     return eps1 * (scaled / (1.0 + scaled)).sum() + eps2 * square.sum()
 
 
-def saturating_decay_slope(w: Tensor, eps1: float, eps2: float, beta: float) -> Tensor:
+def saturating_decay_gradient(w: Tensor, eps1: float, eps2: float, beta: float) -> Tensor:
     """Gradient of :func:`saturating_decay`."""
     return 2.0 * w * (eps1 * beta / (1.0 + beta * w * w) ** 2 + eps2)

@@ -258,7 +258,7 @@ def _in_units(
 
 def _add_units(trainer: Trainer, judge: Judge, n_hidden: int, risk: float) -> tuple[Trained, list[HiddenUnitsRound]]:
     """Constructive: from the constant network upwards, until another unit does not matter."""
-    smaller, path = trainer.from_nothing(0), []
+    smaller, path = trainer.from_random_units(0), []
     while smaller.network.n_hidden < n_hidden:
         another = draw_useful_unit(smaller.network, trainer.X, trainer.y, trainer.rng)
         larger = trainer.from_units(np.vstack([smaller.network.units, another]))
@@ -274,7 +274,7 @@ def _discard_units(
     trainer: Trainer, judge: Judge, n_hidden: int, risk: float
 ) -> tuple[Trained, list[HiddenUnitsRound]]:
     """Destructive: from all units downwards, until the least relevant one matters."""
-    larger, path = trainer.from_nothing(n_hidden), []
+    larger, path = trainer.from_random_units(n_hidden), []
     while n_units := larger.network.n_hidden:
         order = [step.feature for step in rank_units(larger.network, trainer.X, trainer.y)]
         redundant = np.setdiff1d(np.arange(n_units), order)

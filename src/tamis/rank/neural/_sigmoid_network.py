@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, svd
 
 _RANK = 1e-12  # singular values of the hidden outputs below this share are rounding
-_LEAST_DAMPING, _MOST_DAMPING = 1e-15, 1e10
+_MIN_DAMPING, _MAX_DAMPING = 1e-15, 1e10
 _PATIENCE = 5  # steps in a row that gain less than tol before training ends
 
 
@@ -63,7 +63,7 @@ class SigmoidNetwork:
     def tangent(self, X: np.ndarray) -> np.ndarray:
         """Derivatives of the output by every weight, of shape (n_samples, n_weights)."""
         T, Z = self.hidden(X), with_constant(X)
-        return np.hstack([np.ones((len(X), 1)), T, _slopes(T, self.output_weights, Z)])
+        return np.hstack([np.ones((len(X), 1)), T, _jacobian(T, self.output_weights, Z)])
 
     def rescaled(self, mean: np.ndarray, scale: np.ndarray, y_mean: float, y_scale: float) -> SigmoidNetwork:
         """The same function for raw data, given the means and scales that training took out."""
@@ -109,19 +109,19 @@ def train(X: np.ndarray, y: np.ndarray, V: np.ndarray, *, max_iter: int, tol: fl
     """
     Z = with_constant(X)
     state = _solve_output(Z, y, V)
-    damping, idle, converged = 1e-2, 0, V.size == 0
+    damping, n_stalled, converged = 1e-2, 0, V.size == 0
     for _ in range(max_iter):
         if converged:
             break
-        D = _slopes(state.T, state.output[1:], Z)
+        D = _jacobian(state.T, state.output[1:], Z)
         D -= state.basis @ (state.basis.T @ D)
-        moved, damping = _step(Z, y, state, D.T @ D, D.T @ state.residual, damping)
-        if moved is None:  # no direction descends any more: rounding is all that is left
+        candidate, damping = _step(Z, y, state, D.T @ D, D.T @ state.residual, damping)
+        if candidate is None:  # no direction descends any more: only rounding errors remain
             converged = True
             break
-        idle = idle + 1 if state.sse - moved.sse <= tol * state.sse else 0
-        state = moved
-        converged = idle >= _PATIENCE or state.sse == 0
+        n_stalled = n_stalled + 1 if state.sse - candidate.sse <= tol * state.sse else 0
+        state = candidate
+        converged = n_stalled >= _PATIENCE or state.sse == 0
     network = SigmoidNetwork(state.V[:, :-1], state.V[:, -1], state.output[1:], float(state.output[0]))
     return Trained(network, float(np.sqrt(state.sse / len(y))), converged)
 
@@ -142,7 +142,7 @@ class Trainer:
         drawn = [draw_units(len(units), self.X.shape[1], self.rng) for _ in range(self.n_starts - 1)]
         return self._best([units, *drawn] if len(units) else [units])
 
-    def from_nothing(self, n_units: int) -> Trained:
+    def from_random_units(self, n_units: int) -> Trained:
         """The best network from random starts alone."""
         return self._best([draw_units(n_units, self.X.shape[1], self.rng) for _ in range(self.n_starts)])
 
@@ -162,7 +162,7 @@ def draw_units(n_units: int, n_features: int, rng: np.random.RandomState) -> np.
 def draw_useful_unit(
     network: SigmoidNetwork, X: np.ndarray, y: np.ndarray, rng: np.random.RandomState, n_draws: int = 200
 ) -> np.ndarray:
-    """Of random units, the one that explains most of what the network leaves: where training another may start."""
+    """Of random units, the one that explains most of the residual of the network: a start for training another."""
     drawn = draw_units(n_draws, X.shape[1], rng) * rng.uniform(0.5, 3.0, size=(n_draws, 1))  # from flat to steep
     T = np.tanh(with_constant(X) @ drawn.T)
     basis = orthonormal_basis(with_constant(network.hidden(X)))
@@ -174,48 +174,48 @@ def draw_useful_unit(
 def orthonormal_basis(columns: np.ndarray) -> np.ndarray:
     """Orthonormal columns that span the given ones, whatever their scales and dependences."""
     size = np.linalg.norm(columns, axis=0)
-    left, values, _ = svd(columns[:, size > 0] / size[size > 0], full_matrices=False)
-    return left[:, values > _RANK * values.max(initial=0.0)]
+    U, values, _ = svd(columns[:, size > 0] / size[size > 0], full_matrices=False)
+    return U[:, values > _RANK * values.max(initial=0.0)]
 
 
 def _solve_output(Z: np.ndarray, y: np.ndarray, V: np.ndarray) -> _State:
     """The least-squares output layer for hidden units ``V``; of least norm where their outputs are dependent."""
     T = np.tanh(Z @ V.T)
-    left, values, right = svd(np.hstack([np.ones((len(y), 1)), T]), full_matrices=False)
+    U, values, Vt = svd(np.hstack([np.ones((len(y), 1)), T]), full_matrices=False)
     rank = int(np.sum(values > _RANK * values[0]))
-    basis = left[:, :rank]
+    basis = U[:, :rank]
     projection = basis.T @ y
     residual = y - basis @ projection
     residual -= basis @ (basis.T @ residual)  # a second time, for the last digits of a noiseless target
-    output = right[:rank].T @ (projection / values[:rank])
+    output = Vt[:rank].T @ (projection / values[:rank])
     return _State(V, T, basis, output, residual, float(residual @ residual))
 
 
-def _slopes(T: np.ndarray, output_weights: np.ndarray, Z: np.ndarray) -> np.ndarray:
+def _jacobian(T: np.ndarray, output_weights: np.ndarray, Z: np.ndarray) -> np.ndarray:
     """Derivatives of the network's output by the hidden weights, unit after unit: ``a_h (1 - T_h^2) z``."""
     return np.einsum("nh,nd->nhd", (1 - T**2) * output_weights, Z).reshape(len(Z), -1)
 
 
 def _step(
-    Z: np.ndarray, y: np.ndarray, state: _State, curvature: np.ndarray, slope: np.ndarray, damping: float
+    Z: np.ndarray, y: np.ndarray, state: _State, hessian: np.ndarray, negative_gradient: np.ndarray, damping: float
 ) -> tuple[_State | None, float]:
     """The first damped Gauss-Newton step that descends, and the damping for the next; None if there is none."""
-    diagonal = np.diag(curvature)
+    diagonal = np.diag(hessian)
     floor = _RANK * diagonal.max(initial=0.0)
-    diagonal = np.maximum(diagonal, floor if floor > 0 else 1.0)  # units that do not matter yet stay where they are
+    diagonal = np.maximum(diagonal, floor if floor > 0 else 1.0)  # units with an output weight of zero do not move
     growth = 2.0
-    while damping <= _MOST_DAMPING:
+    while damping <= _MAX_DAMPING:
         try:
-            move = cho_solve(cho_factor(curvature + np.diag(damping * diagonal)), slope)
+            move = cho_solve(cho_factor(hessian + np.diag(damping * diagonal)), negative_gradient)
         except LinAlgError:
             damping *= 10
             continue
-        moved = _solve_output(Z, y, state.V + move.reshape(state.V.shape))
-        if moved.sse < state.sse:
-            promised = float(move @ (2 * slope - curvature @ move))
-            gain = (state.sse - moved.sse) / promised if promised > 0 else 0.0
-            shrink = max(0.2, 1 - (2 * min(gain, 1.0) - 1) ** 3)  # Nielsen's rule
-            return moved, max(damping * shrink, _LEAST_DAMPING)
+        candidate = _solve_output(Z, y, state.V + move.reshape(state.V.shape))
+        if candidate.sse < state.sse:
+            predicted = float(move @ (2 * negative_gradient - hessian @ move))
+            gain_ratio = (state.sse - candidate.sse) / predicted if predicted > 0 else 0.0
+            shrink = max(0.2, 1 - (2 * min(gain_ratio, 1.0) - 1) ** 3)  # Nielsen's rule
+            return candidate, max(damping * shrink, _MIN_DAMPING)
         damping *= growth
         growth *= 2
     return None, damping

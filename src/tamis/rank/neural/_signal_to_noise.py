@@ -123,12 +123,12 @@ class SignalToNoise(NetworkRanker):
             power.append(network.layers[0][0].square().sum(dim=1).cpu().numpy())
         decibels = 10.0 * np.log10(np.maximum(power, np.finfo(float).tiny))
         signal, noise = decibels[:, :-1].mean(axis=0), decibels[:, -1]
-        settled = Ranking.from_scores(task.inputs.share(signal - noise.mean()))
+        ranking = Ranking.from_scores(task.inputs.share(signal - noise.mean()))
         self.threshold_ = self._limit(noise)
-        order = settled.order[settled.scores[settled.order] > self.threshold_]
+        order = ranking.order[ranking.scores[ranking.order] > self.threshold_]
         certificate = self._certify(trainings)
-        reason = self._reason(order.size, settled.scores.size)
-        return Ranking(order, settled.scores, certificate=certificate, n_chosen=order.size, reason=reason)
+        reason = self._reason(order.size, ranking.scores.size)
+        return Ranking(order, ranking.scores, certificate=certificate, n_chosen=order.size, reason=reason)
 
     def _limit(self, noise: np.ndarray) -> float:
         """Ratio, in decibels, at or below which features are not ranked."""

@@ -21,7 +21,7 @@ from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_ta
 from tamis.rank.neural._torch import choose_device, load_torch, seeded_generator
 
 if TYPE_CHECKING:
-    from tamis.rank.neural._network import Goal, Perceptron, Training
+    from tamis.rank.neural._network import Perceptron, Target, Training
 
 _CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of a column
 
@@ -69,26 +69,31 @@ def distinct_inputs(X: np.ndarray, *, standardize: bool) -> Inputs:
     if standardize:
         Z *= (len(X) ** 0.5 / spread[varies])[:, None]
     order, sign, repeats = order_by_values(Z)
-    fresh = np.ones(order.size, dtype=bool)
-    fresh[repeats] = False
+    is_new = np.ones(order.size, dtype=bool)
+    is_new[repeats] = False
     input_of = np.full(X.shape[1], -1)
-    input_of[varies[order]] = np.cumsum(fresh) - 1
-    first = order[fresh]
+    input_of[varies[order]] = np.cumsum(is_new) - 1
+    first = order[is_new]
     return Inputs(np.ascontiguousarray((Z[first] * sign[first, None]).T), varies[first], input_of)
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a network has to learn: inputs and goal as tensors, and where random numbers come from."""
+    """Inputs and target of a network as tensors, and where random numbers come from."""
 
     inputs: Inputs
     Z: Any
-    goal: Goal
+    target: Target
     generator: Any
 
     def with_inputs(self, Z: Any) -> Task:
-        """The same goal, from other inputs."""
+        """The same target, from other inputs."""
         return replace(self, Z=Z)
+
+    @property
+    def goal(self) -> Target:
+        """Former name of ``target``, until the elimination loops use that."""
+        return self.target
 
 
 class NetworkRanker(Ranker):
@@ -117,9 +122,9 @@ class NetworkRanker(Ranker):
     }
 
     def _task(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Task:
-        """Inputs and goal on the device where the network is to be trained."""
+        """Inputs and target on the device where the network is to be trained."""
         torch = load_torch(type(self).__name__)
-        from tamis.rank.neural._network import Goal
+        from tamis.rank.neural._network import Target
 
         if not all(isinstance(n, Integral) and n >= 1 for n in self.hidden_units):
             raise ValueError(f"hidden_units={self.hidden_units!r}: give the number of units of every layer, 1 or more")
@@ -127,26 +132,26 @@ class NetworkRanker(Ranker):
         inputs = distinct_inputs(to_numpy(X), standardize=self.standardize)
         if not inputs.first.size:
             raise ValueError("every column of X is constant, up to rounding: there is nothing to rank")
-        values, is_class = encode_goal(np.asarray(y), self.task)
-        goal = Goal(torch.from_numpy(values).to(device), is_class)
-        return Task(inputs, torch.from_numpy(inputs.table).to(device), goal, seeded_generator(torch, rng))
+        values, is_class = encode_outputs(np.asarray(y), self.task)
+        target = Target(torch.from_numpy(values).to(device), is_class)
+        return Task(inputs, torch.from_numpy(inputs.table).to(device), target, seeded_generator(torch, rng))
 
     def _start(self, task: Task, *, one_to_one: bool = False) -> Perceptron:
-        """A network at its random start."""
+        """A network with random weights."""
         from tamis.rank.neural._network import Perceptron
 
-        sizes = (task.Z.shape[1], *map(int, self.hidden_units), task.goal.values.shape[1])
-        return Perceptron.started(sizes, task.Z, task.generator, one_to_one=one_to_one)
+        sizes = (task.Z.shape[1], *map(int, self.hidden_units), task.target.values.shape[1])
+        return Perceptron.initialize(sizes, task.Z, task.generator, one_to_one=one_to_one)
 
     def _decayed(self, network: Perceptron, task: Task, *, after: int = 0) -> Callable[[], tuple[Any, Any]]:
-        r"""Loss plus :math:`\frac{\alpha}{2} \|W\|^2` over the weights beyond the first ``after``, biases left out."""
+        r"""Loss plus :math:`\frac{\alpha}{2} \|W\|^2` over the weights beyond the first ``after``, without biases."""
         decay = self.alpha * network.is_weight()
         decay[:after] = 0.0
 
         def objective() -> tuple[Any, Any]:
-            loss, gradient = network.loss_and_gradient(task.Z, task.goal)
-            pull = decay * network.theta
-            return loss + 0.5 * pull.dot(network.theta), gradient + pull
+            loss, gradient = network.loss_and_gradient(task.Z, task.target)
+            decay_gradient = decay * network.theta
+            return loss + 0.5 * decay_gradient.dot(network.theta), gradient + decay_gradient
 
         return objective
 
@@ -265,7 +270,7 @@ class EliminationRanker(BackwardRanker, NetworkRanker):
         return ranking
 
 
-def encode_goal(y: np.ndarray, task: str) -> tuple[np.ndarray, bool]:
+def encode_outputs(y: np.ndarray, task: str) -> tuple[np.ndarray, bool]:
     """Indicators of the classes, or a standardized quantity, one row per sample; whether they are classes."""
     task = infer_task(y) if task == "auto" else task
     if task == "classification":

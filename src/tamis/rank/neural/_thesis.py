@@ -17,12 +17,12 @@ from tamis.rank.neural._agnos_losses import (
     score_slack,
     score_weights,
     slack_penalty,
-    squared_slopes,
+    squared_derivatives,
     unit_frobenius,
     weight_penalty,
 )
+from tamis.rank.neural._batch_loader import BatchLoader
 from tamis.rank.neural._encoder import AutoEncoder
-from tamis.rank.neural._feed import Feed
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ThesisPlan:
 
 
 def thesis_loss(network: AutoEncoder, Z: Tensor, plan: ThesisPlan, n_samples: int) -> Tensor:
-    """Reconstruction and penalty; lambda is shared out as the end of Sec. 4.4 says: 1 / d for W, 1 / (d n) for G."""
+    """Reconstruction and penalty; lambda is normalized as at the end of Sec. 4.4: 1 / d for W, 1 / (d n) for G."""
     Phi = network.encode(Z)
     loss = reconstruction_loss(network.decode(Phi), Z)
     if plan.score == "slack":
@@ -45,12 +45,12 @@ def thesis_loss(network: AutoEncoder, Z: Tensor, plan: ThesisPlan, n_samples: in
         return loss + plan.alpha * slack_penalty(network.slack)  # Eq. (4.12)
     if plan.score == "weights":
         return loss + plan.alpha / plan.n_units * weight_penalty(network.weights)  # Eq. (4.5)
-    whole = (n_samples / len(Z)) ** 0.5  # a batch stands for all samples in the root of a sum over them
-    return loss + plan.alpha / (plan.n_units * n_samples) * whole * gradient_penalty(network.weights, Phi)  # Eq. (4.8)
+    scale = (n_samples / len(Z)) ** 0.5  # from the root of a sum over a batch to that over all samples
+    return loss + plan.alpha / (plan.n_units * n_samples) * scale * gradient_penalty(network.weights, Phi)  # Eq. (4.8)
 
 
 def train_as_thesis(
-    feed: Feed,
+    loader: BatchLoader,
     plan: ThesisPlan,
     generator: torch.Generator,
     checkpoint: Checkpoint,
@@ -58,8 +58,8 @@ def train_as_thesis(
     watch: Callable[[Iterable[int]], Iterable[int]],
 ) -> tuple[Tensor, list[float]]:
     """Scores of the columns and the loss of every step."""
-    n_samples, n_inputs = feed.rows.shape
-    network = AutoEncoder(n_inputs, plan.n_units, plan.score == "slack", generator).to(feed.device)
+    n_samples, n_inputs = loader.rows.shape
+    network = AutoEncoder(n_inputs, plan.n_units, plan.score == "slack", generator).to(loader.device)
     network.weights.data = unit_frobenius(network.weights.data)
     optimizer = torch.optim.Adam(network.parameters(), lr=plan.learning_rate)
     losses: list[float] = []
@@ -68,7 +68,7 @@ def train_as_thesis(
         optimizer.load_state_dict(saved["optimizer"])
         losses = saved["losses"]
     for step in watch(range(len(losses), plan.n_steps)):
-        loss = thesis_loss(network, feed.at(step)[0], plan, n_samples)
+        loss = thesis_loss(network, loader.at(step)[0], plan, n_samples)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -76,14 +76,14 @@ def train_as_thesis(
         losses.append(float(loss.detach()))
         if checkpoint.is_due():
             checkpoint.save({"network": network.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses})
-    return _scores(network, feed, plan), losses
+    return _scores(network, loader, plan), losses
 
 
 @torch.no_grad()
-def _scores(network: AutoEncoder, feed: Feed, plan: ThesisPlan) -> Tensor:
+def _scores(network: AutoEncoder, loader: BatchLoader, plan: ThesisPlan) -> Tensor:
     if network.slack is not None:
         return score_slack(network.slack)
     if plan.score == "weights":
         return score_weights(network.weights)
-    slopes = torch.stack([squared_slopes(network.encode(Z)) for Z in feed.in_turn()]).sum(dim=0)
-    return score_gradients(network.weights, slopes)
+    derivatives2 = torch.stack([squared_derivatives(network.encode(Z)) for Z in loader.in_order()]).sum(dim=0)
+    return score_gradients(network.weights, derivatives2)

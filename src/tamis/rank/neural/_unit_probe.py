@@ -11,23 +11,23 @@ from tamis.rank.neural._sigmoid_network import SigmoidNetwork, orthonormal_basis
 
 
 def rank_units(network: SigmoidNetwork, X: np.ndarray, y: np.ndarray) -> list[Direction]:
-    """Gram-Schmidt on the outputs of the hidden units; those that add nothing to the ones before are left out."""
+    """Gram-Schmidt on the outputs of the hidden units; those in the span of the ones before are redundant."""
     return list(OrthogonalSearch(as_columns(network.hidden(X)), y[:, None]))
 
 
 def chance_on_held_out_rows(larger: SigmoidNetwork, smaller: SigmoidNetwork, X: np.ndarray, y: np.ndarray) -> float:
-    """Chance that a random vector explains more of what the smaller network leaves than the larger one does."""
+    """Chance that a random vector explains more of the residual of the smaller network than the larger one does."""
     basis = orthonormal_basis(smaller.tangent(X))
     known = smaller.predict(X)
-    left, gain = (v - basis @ (basis.T @ v) for v in (y - known, larger.predict(X) - known))
-    product, size2 = float(left @ gain), float(left @ left) * float(gain @ gain)
+    residual, gain = (v - basis @ (basis.T @ v) for v in (y - known, larger.predict(X) - known))
+    product, size2 = float(residual @ gain), float(residual @ residual) * float(gain @ gain)
     if product <= 0 or size2 == 0:  # it points away from the target
         return 1.0
     return probe_survival(product**2 / size2, len(y) - basis.shape[1])
 
 
 def chance_on_training_rows(network: SigmoidNetwork, X: np.ndarray, y: np.ndarray, correction: str) -> float:
-    """What the probe holds against the risk for the worst unit, on the rows that trained it."""
+    """What the probe compares with the risk for the worst unit, on the rows that trained it."""
     steps = rank_units(network, X, y)
     if len(steps) < network.n_hidden:
         return 1.0  # a unit that adds nothing

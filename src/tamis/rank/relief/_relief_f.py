@@ -11,7 +11,7 @@ from tamis._sklearn import Interval, StrOptions
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import rounding_of
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
-from tamis.rank.relief._relief_weights import Rows, compare_classes, compare_targets, scale_to_unit_range
+from tamis.rank.relief._relief_weights import NeighborSearch, compare_classes, compare_targets, scale_to_unit_range
 
 _WORST = -1.0  # differences lie in [0, 1], and so no column can score less
 
@@ -135,7 +135,7 @@ class ReliefF(Ranker):
         task = infer_task(y) if self.task == "auto" else self.task
         target = encode_classes(y)[1] if task == "classification" else encode_target(y, task).values[:, 0]
         scaled, constant = scale_to_unit_range(X)
-        rows, references = Rows(scaled, self.metric), self._draw_references(len(X), rng)
+        rows, references = NeighborSearch(scaled, self.metric), self._draw_references(len(X), rng)
         power = 1 if self.difference == "absolute" else 2
         if task == "classification":
             scores = compare_classes(rows, target, references, self.n_neighbors, power)

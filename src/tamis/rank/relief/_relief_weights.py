@@ -1,7 +1,7 @@
 """Relief weights: how much more a column differs between a row and its nearest misses than its nearest hits.
 
-Rows are taken in blocks. A block's distances to all rows are one matrix product, whose rounding never decides: rows
-that it cannot tell apart are compared again by their differences, and of equally distant ones the first counts.
+Rows are taken in blocks. A block's distances to all rows are one matrix product, whose rounding errors never decide:
+rows closer than these are compared by their differences, and of equally distant ones the first is the nearer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_DIFFERENCES = 2**18  # entries of a table of differences, which should sta
 def scale_to_unit_range(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Columns divided by their range and centered, in C order, and which of them are constant up to rounding.
 
-    Centering changes no difference, and spares the matrix product most of its rounding.
+    Centering changes no difference, and avoids most of the rounding error of the matrix product.
     """
     low, high = X.min(axis=0), X.max(axis=0)
     size = np.maximum(np.abs(low), np.abs(high))
@@ -40,8 +40,8 @@ def scale_to_unit_range(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return Z, constant
 
 
-class Rows:
-    """Rows of a table that look for their nearest others.
+class NeighborSearch:
+    """Nearest neighbors among the rows of a table.
 
     Parameters
     ----------
@@ -56,11 +56,12 @@ class Rows:
         self.metric = metric
         self._rounding = rounding_of(Z)
         self._norm2 = np.einsum("ij,ij->i", Z, Z, dtype=float).astype(Z.dtype)
-        # how far apart two distances must be for their order to be certain
+        # two distances that differ by more than their rounding error are ordered with certainty
         if metric == "manhattan":
-            self._slack = self._rounding * Z.shape[1]
+            self._distance_error = self._rounding * Z.shape[1]
         else:
-            self._slack = (16 * np.finfo(Z.dtype).eps * Z.shape[1] ** 0.5 + 4 * self._rounding) * self._norm2.max()
+            relative = 16 * np.finfo(Z.dtype).eps * Z.shape[1] ** 0.5 + 4 * self._rounding
+            self._distance_error = relative * self._norm2.max()
 
     def distances(self, rows: np.ndarray) -> np.ndarray:
         """Distances of some rows to all, up to rounding and a term per row, which no order depends on.
@@ -100,34 +101,34 @@ class Rows:
         k : int
         in_order : bool, default=False
         """
-        reach = _bound_smallest(distance, k)[:, None] + self._slack
-        row, column = np.divmod(np.flatnonzero(distance <= reach), candidates.size)
+        radius = _bound_smallest(distance, k)[:, None] + self._distance_error
+        row, column = np.divmod(np.flatnonzero(distance <= radius), candidates.size)
         near = distance[row, column]
         order = np.lexsort((near, row))
         row, column, near = row[order], column[order], near[order]
         first = np.flatnonzero(np.diff(row, prepend=-1))
         chosen = column[first[:, None] + np.arange(k)]
         last = near[first + k - 1][row]
-        within = near <= last + self._slack
-        unsure = (np.bincount(row[within]) > k) | in_order
-        if unsure.any():
-            kept = np.flatnonzero(within & unsure[row])
-            row, column, doubtful = row[kept], column[kept], in_order | (near >= last - self._slack)[kept]
-            exact = np.full(row.size, -1.0)  # of those that are surely among the nearest
-            exact[doubtful] = self.pair_distances(rows[row[doubtful]], candidates[column[doubtful]])
-            chosen[unsure] = _first_of_each(row, column, exact, k, self._rounding)
+        within = near <= last + self._distance_error
+        uncertain = (np.bincount(row[within]) > k) | in_order
+        if uncertain.any():
+            kept = np.flatnonzero(within & uncertain[row])
+            row, column, near_boundary = row[kept], column[kept], in_order | (near >= last - self._distance_error)[kept]
+            exact = np.full(row.size, -1.0)  # -1, before all others, for those that are certainly among the nearest
+            exact[near_boundary] = self.pair_distances(rows[row[near_boundary]], candidates[column[near_boundary]])
+            chosen[uncertain] = _first_nearest(row, column, exact, k, self._rounding)
         return candidates[chosen]
 
 
 def _bound_smallest(values: np.ndarray, k: int) -> np.ndarray:
-    """No less than the k-th smallest value of each row, and seldom much more: that of minima over some columns each."""
+    """Upper bound on the k-th smallest value of each row, seldom much larger: the k-th of minima over some columns."""
     height = max(1, values.shape[1] // (8 * k))
     width = values.shape[1] // height
     minima = values[:, : height * width].reshape(-1, height, width).min(axis=1)
     return np.partition(minima, k - 1, axis=1)[:, k - 1]
 
 
-def _first_of_each(row: np.ndarray, column: np.ndarray, distance: np.ndarray, k: int, rounding: float) -> np.ndarray:
+def _first_nearest(row: np.ndarray, column: np.ndarray, distance: np.ndarray, k: int, rounding: float) -> np.ndarray:
     """Each row's ``k`` columns of smallest (distance, column), where distances equal up to rounding are ties."""
     order = np.lexsort((distance, row))
     row, column, distance = row[order], column[order], distance[order]
@@ -169,13 +170,13 @@ def sum_differences(
 
 
 def compare_classes(
-    rows: Rows, codes: np.ndarray, references: np.ndarray, n_neighbors: int, power: int = 1
+    rows: NeighborSearch, codes: np.ndarray, references: np.ndarray, n_neighbors: int, power: int = 1
 ) -> np.ndarray:
     """Mean difference to the nearest misses, by class prior, less that to the nearest hits, for every column.
 
     Parameters
     ----------
-    rows : Rows
+    rows : NeighborSearch
     codes : ndarray of shape (n_samples,)
         Class of each row, counted from 0; at least two classes.
     references : ndarray of shape (n_references,)
@@ -208,13 +209,13 @@ def compare_classes(
 
 
 def compare_targets(
-    rows: Rows, y: np.ndarray, references: np.ndarray, n_neighbors: int, sigma: float | None, power: int = 1
+    rows: NeighborSearch, y: np.ndarray, references: np.ndarray, n_neighbors: int, sigma: float | None, power: int = 1
 ) -> np.ndarray:
     """Share of neighbors that differ in a column where they differ in the target, less where they do not.
 
     Parameters
     ----------
-    rows : Rows
+    rows : NeighborSearch
     y : ndarray of shape (n_samples,)
         Target, not constant.
     references : ndarray of shape (n_references,)
@@ -236,16 +237,16 @@ def compare_targets(
         weights = np.stack([changed, by_rank - changed])
         return sum_differences(rows.Z, block, neighbors, weights, power), weights.sum(axis=(1, 2))
 
-    differences, wholes = np.zeros((2, rows.Z.shape[1])), np.zeros(2)
-    for part, whole in _work_in_blocks(compare, references, y.size):
-        differences += part  # N_dC&dA and N_dA - N_dC&dA
-        wholes += whole  # N_dC and m - N_dC
-    return _share(differences[0], wholes[0]) - _share(differences[1], wholes[1])
+    differences, totals = np.zeros((2, rows.Z.shape[1])), np.zeros(2)
+    for part, total in _work_in_blocks(compare, references, y.size):
+        differences += part  # N_dC&dA and N_dA - N_dC&dA of Robnik-Sikonja and Kononenko
+        totals += total  # N_dC and m - N_dC
+    return _share(differences[0], totals[0]) - _share(differences[1], totals[1])
 
 
-def _share(part: np.ndarray, whole: float) -> np.ndarray:
-    """Part of the whole; nothing of nothing."""
-    return part / whole if whole > 0 else np.zeros_like(part)
+def _share(part: np.ndarray, total: float) -> np.ndarray:
+    """``part / total``, zero where the total is."""
+    return part / total if total > 0 else np.zeros_like(part)
 
 
 def _work_in_blocks(task: Callable[[np.ndarray], T], rows: np.ndarray, n_samples: int) -> Iterator[T]:

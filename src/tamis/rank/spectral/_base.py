@@ -50,7 +50,7 @@ class GraphRanker(Ranker):
         "standardize": ["boolean"],
     }
 
-    def _in_sane_units(self, X: Any) -> Any:
+    def _rescale(self, X: Any) -> Any:
         """The table in units whose squares can be summed, where units do not matter."""
         return ldexp_columns(X, overflow_exponents(X)) if self.standardize else X
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis._sklearn import Interval
 from tamis.kernels.graph.affinity import Graph
-from tamis.kernels.graph.row_sparse import RowRidge, tangent_slopes
+from tamis.kernels.graph.row_sparse import RowRidge, irls_weights
 from tamis.rank.spectral._clusters import ClusterModel, ClusterRanker, Weights
 
 
@@ -144,8 +144,8 @@ class StructuredModel(ClusterModel):
 
     def _regression(self) -> RowRidge:
         share = self.structure / self.alpha
-        penalty = self.beta * tangent_slopes(self.A) + share
-        return RowRidge(self.Z, penalty, pull=share * self.QP, gram=self._gram)
+        penalty = self.beta * irls_weights(self.A) + share
+        return RowRidge(self.Z, penalty, linear_term=share * self.QP, gram=self._gram)
 
     def objective(self) -> float:
         """NDFS's, and the distance from the subspace."""

@@ -1,4 +1,4 @@
-"""What the methods that learn clusters and feature weights in turns share: the loop, the start, the common terms."""
+"""Alternating minimization over cluster indicators and feature weights: the loop, the initialization, common terms."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tamis.kernels.graph.cluster_indicator import (
     orthogonality_gap,
     orthogonality_penalty,
 )
-from tamis.kernels.graph.row_sparse import RowRidge, row_sparse_norm, tangent_slopes
+from tamis.kernels.graph.row_sparse import RowRidge, irls_weights, row_sparse_norm
 from tamis.rank.spectral._base import GraphRanker, regressors
 
 _OFFSET = 0.02  # what Li et al. add to the memberships at the start, so that none is zero
@@ -31,13 +31,13 @@ _STEPS = 10  # of the memberships, for each of the feature weights
 
 
 class Model(Protocol):
-    """What is learned, in turns."""
+    """The unknowns of an alternating minimization."""
 
     F: np.ndarray
     A: np.ndarray
 
     def sweep(self) -> float:
-        """Update everything once; the objective that is then reached."""
+        """Update everything once; the objective afterwards."""
 
 
 class AlternatingRanker(Ranker):
@@ -65,7 +65,7 @@ class AlternatingRanker(Ranker):
 
     @abstractmethod
     def _model(self, Z: np.ndarray, X: np.ndarray, y: Any, rng: np.random.RandomState) -> Model:
-        """Where the sweeps start; ``Z`` holds the columns of ``X`` that vary, centered, of unit variance if asked."""
+        """The initial point; ``Z`` holds the columns of ``X`` that vary, centered, of unit variance if asked."""
 
     def _keep(self, model: Any, varies: np.ndarray) -> None:
         """Set the fitted attributes that only this method has."""
@@ -86,28 +86,29 @@ class AlternatingRanker(Ranker):
         self.feature_weights_[varies] = model.A
         self._keep(model, varies)
         scores = np.where(varies, np.linalg.norm(self.feature_weights_, axis=1), np.nan)
-        settled = Ranking.from_scores(scores, rounding=1e-9)
+        ranking = Ranking.from_scores(scores, rounding=1e-9)
         certificate = {
             "converged": converged,
             "n_iter": self.n_iter_,
             "objective": float(self.objective_[-1]),
             "orthogonality": orthogonality_gap(model.F),
         }
-        return Ranking(settled.order, settled.scores, certificate=certificate)
+        return Ranking(ranking.order, ranking.scores, certificate=certificate)
 
     def _descend(self, model: Model) -> bool:
         """Sweep until the objective hardly moves; False, and a warning, if it still does after ``max_iter``."""
-        reached: list[float] = []
+        objectives: list[float] = []
         converged = False
         for _ in track(self, range(self.max_iter), task_name="sweep", total=self.max_iter):
-            reached.append(model.sweep())
-            converged = len(reached) > 1 and reached[-2] - reached[-1] <= self.tol * abs(reached[-1])
+            objectives.append(model.sweep())
+            converged = len(objectives) > 1 and objectives[-2] - objectives[-1] <= self.tol * abs(objectives[-1])
             if converged:
                 break
-        self.objective_ = np.array(reached)
+        self.objective_ = np.array(objectives)
         if not converged:
+            name, n_sweeps = type(self).__name__, len(objectives)
             warnings.warn(
-                f"{type(self).__name__} still lowers its objective after {len(reached)} sweeps; raise max_iter or tol",
+                f"{name} still lowers its objective after {n_sweeps} sweeps; raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -123,7 +124,7 @@ class Weights(NamedTuple):
 
 
 class ClusterRanker(AlternatingRanker, GraphRanker):
-    """Base of NDFS and what grew from it: non-negative clusters that are smooth along a graph of the samples."""
+    """Base of NDFS and its extensions: non-negative clusters that are smooth along a graph of the samples."""
 
     alpha: float
     beta: float
@@ -143,7 +144,7 @@ class ClusterRanker(AlternatingRanker, GraphRanker):
     def _start(
         self, Z: np.ndarray, X: np.ndarray, y: Any, rng: np.random.RandomState
     ) -> tuple[np.ndarray, Graph, np.ndarray, Weights]:
-        """What every model starts from: columns, graph, memberships by k-means, weights of the terms."""
+        """Arguments of every model: columns, graph, initial memberships by k-means, weights of the terms."""
         graph = self._graph(X, y)
         points = smoothest_eigenvectors(graph, self.n_clusters)[1] if self.init == "spectral" else isometric_rows(Z)
         labels = KMeans(self.n_clusters, n_init=10, random_state=rng).fit(points).labels_
@@ -156,47 +157,47 @@ class ClusterModel:
 
     .. math:: \mathrm{Tr}\, F'LF + \alpha (\|F - ZA\|^2 + \beta \|A\|_{2,1}) + \frac{\gamma}{2} \|F'F - I\|^2
 
-    A sweep tightens the tangents of the l2,1 norm, then lowers the sum over F with A at its best for F all along, then
-    over whatever else there is.
+    A sweep reweights the l2,1 norm (IRLS), then lowers the sum over F with A at its minimum for F throughout, then over
+    the other unknowns of a method.
     """
 
     def __init__(self, Z: np.ndarray, graph: Graph, F: np.ndarray, weights: Weights) -> None:
         self.Z, self.graph, self.F = Z, graph, F
         self.alpha, self.beta, self.gamma = weights
         self._gram = Z.T @ Z if Z.shape[1] <= Z.shape[0] else None
-        self._stride = 1.0
+        self._relaxation = 1.0
         self.A = RowRidge(Z, np.full(Z.shape[1], self.beta), gram=self._gram).coefficients(F)
 
     def sweep(self) -> float:
-        """Update everything once; the objective that is then reached."""
+        """Update everything once; the objective afterwards."""
         problem = self._problem()
-        self.F, self._stride = descend(problem, self.F, _STEPS, self._stride)
+        self.F, self._relaxation = descend(problem, self.F, _STEPS, self._relaxation)
         self.A = problem.regression.coefficients(self.F if problem.noise is None else self.F - problem.noise)
         self._update_rest()
         return self.objective()
 
     def _problem(self) -> IndicatorProblem:
-        """What F has to minimize."""
+        """The subproblem of F."""
         return IndicatorProblem(self.graph, self._regression(), self.alpha, self.gamma)
 
     def _regression(self) -> RowRidge:
-        return RowRidge(self.Z, self.beta * tangent_slopes(self.A), gram=self._gram)
+        return RowRidge(self.Z, self.beta * irls_weights(self.A), gram=self._gram)
 
     def _update_rest(self) -> None:
         """Update what else a method learns."""
 
     def objective(self) -> float:
         """The objective as it stands."""
-        loss = float(np.sum(self._misfit() ** 2)) + self.beta * row_sparse_norm(self.A)
-        return self._shape() + self.alpha * loss
+        loss = float(np.sum(self._residual() ** 2)) + self.beta * row_sparse_norm(self.A)
+        return self._graph_terms() + self.alpha * loss
 
-    def _misfit(self) -> np.ndarray:
+    def _residual(self) -> np.ndarray:
         return self.F - self.Z @ self.A
 
-    def _shape(self, smoothness: float = 1.0) -> float:
-        """How rough F is along the graph, and how far from orthogonal."""
-        rough = float(np.vdot(self.F, self.F - self.graph.normalized_dot(self.F)))
-        return smoothness * rough + orthogonality_penalty(self.F, self.gamma)
+    def _graph_terms(self, smoothness: float = 1.0) -> float:
+        """Dirichlet energy of F along the graph, and its departure from orthogonality."""
+        energy = float(np.vdot(self.F, self.F - self.graph.normalized_dot(self.F)))
+        return smoothness * energy + orthogonality_penalty(self.F, self.gamma)
 
 
 def isometric_rows(Z: np.ndarray) -> np.ndarray:

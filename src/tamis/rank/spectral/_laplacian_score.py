@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.base import Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import as_columns, rounding_of, to_numpy
-from tamis.kernels.graph.affinity import roughness
+from tamis.kernels.graph.affinity import dirichlet_energy
 from tamis.rank.spectral._base import GraphRanker
 
 
@@ -95,11 +95,10 @@ class LaplacianScore(GraphRanker):
         self.standardize = standardize
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
-        X = self._in_sane_units(X)
+        X = self._rescale(candidates.table)
         graph = self._graph(X, y)
         spread = to_numpy(as_columns(X, graph.degree).norm2).astype(float)
-        return Ranking.from_scores(-divide_where_varying(roughness(graph, X), spread), rounding=rounding_of(X))
+        return Ranking.from_scores(-divide_where_varying(dirichlet_energy(graph, X), spread), rounding=rounding_of(X))
 
 
 def divide_where_varying(values: np.ndarray, spread: np.ndarray) -> np.ndarray:

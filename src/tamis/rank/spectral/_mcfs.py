@@ -117,52 +117,51 @@ class MCFS(GraphRanker):
         self.standardize = standardize
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
-        X = self._in_sane_units(X)
+        X = self._rescale(candidates.table)
         graph = self._graph(X, y)
         _, vectors = informative_eigenvectors(graph, self.n_clusters)
         Y = inverse_root(graph.degree)[:, None] * vectors
         Y -= Y.mean(axis=0)
         Z, varies = regressors(X, standardize=self.standardize)
-        single, twin_of, sign = twin_columns(Z)
-        Z = Z[:, single]
+        distinct, copy_of, sign = group_copies(Z)
+        Z = Z[:, distinct]
         paths = [lasso_weights(Z, target, self.n_nonzero, self.alpha) for target in Y.T]
         self.coef_ = np.zeros((len(paths), X.shape[1]))
-        self.coef_[:, varies] = np.array([weights for weights, _ in paths])[:, twin_of] * sign
+        self.coef_[:, varies] = np.array([weights for weights, _ in paths])[:, copy_of] * sign
         self.penalty_ = np.array([penalty for _, penalty in paths])
         kkt = max(kkt_violation(Z, target, *path) for target, path in zip(Y.T, paths, strict=True))
         size = np.abs(self.coef_) if self.absolute else self.coef_
         scores = np.where((self.coef_ != 0).any(axis=0), size.max(axis=0), np.nan)
-        settled = Ranking.from_scores(scores, rounding=1e-10)
-        return Ranking(settled.order, settled.scores, certificate={"converged": True, "kkt": kkt})
+        ranking = Ranking.from_scores(scores, rounding=1e-10)
+        return Ranking(ranking.order, ranking.scores, certificate={"converged": True, "kkt": kkt})
 
 
-def twin_columns(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Columns that differ from all before them, where each column's like is among these, and the sign between the two.
+def group_copies(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Distinct columns, the place among these of the one that each column copies, and the sign between the two.
 
-    Twins are equal up to sign and rounding, so their projections on a random direction lie side by side.
+    Copies are equal up to sign and rounding, so their projections on a random direction are adjacent when sorted.
     """
     along = np.random.RandomState(0).standard_normal(len(Z)) @ Z
     size = np.linalg.norm(Z, axis=0)
     order = np.argsort(np.abs(along), kind="stable")
     left, right = order[:-1], order[1:]
     near = np.flatnonzero(np.abs(along[right]) - np.abs(along[left]) <= 1e-4 * size[left])
-    turned = Z[:, right[near]] * np.where(np.sign(along[left[near]]) * np.sign(along[right[near]]) < 0, -1.0, 1.0)
+    signed = Z[:, right[near]] * np.where(np.sign(along[left[near]]) * np.sign(along[right[near]]) < 0, -1.0, 1.0)
     alike = np.zeros(left.size, dtype=bool)
-    alike[near] = np.linalg.norm(Z[:, left[near]] - turned, axis=0) <= _TWIN * size[left[near]]
+    alike[near] = np.linalg.norm(Z[:, left[near]] - signed, axis=0) <= _TWIN * size[left[near]]
     group = np.empty(order.size, dtype=np.int64)
     group[order] = np.cumsum(np.append(False, ~alike))
     _, first, member = np.unique(group, return_index=True, return_inverse=True)
-    single = np.sort(first)
-    twin_of = np.searchsorted(single, first)[member]
-    sign = np.where(np.sign(along) * np.sign(along[single[twin_of]]) < 0, -1.0, 1.0)
-    return single, twin_of, sign
+    distinct = np.sort(first)
+    copy_of = np.searchsorted(distinct, first)[member]
+    sign = np.where(np.sign(along) * np.sign(along[distinct[copy_of]]) < 0, -1.0, 1.0)
+    return distinct, copy_of, sign
 
 
 def lasso_weights(Z: np.ndarray, y: np.ndarray, n_nonzero: int, alpha: float) -> tuple[np.ndarray, float]:
     r"""Weights and :math:`\beta` at the end of some steps along the lasso path of Eq. 3.27, or at ``alpha``.
 
-    Where columns are nearly dependent the path loses its way; it ends at the last knot that is optimal.
+    Where columns are nearly dependent, knots of the path may violate the KKT conditions: the last that does not counts.
     """
     n_samples = len(y)
     with warnings.catch_warnings():

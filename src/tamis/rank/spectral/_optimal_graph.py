@@ -1,4 +1,4 @@
-r"""A graph of the samples that is learned with the projection that it is judged in.
+r"""A graph of the samples that is learned together with a projection of them.
 
 .. math:: \min_{S, W, F} \sum_{ij} \left( \|W'z_i - W'z_j\|^2 s_{ij} + \alpha s_{ij}^2 \right) + \gamma \|W\|_{2,1}
           + 2 \lambda \, \mathrm{Tr}\, F' L_S F, \qquad S \ge 0, \; S 1 = 1, \; s_{ii} = 0, \; W'W = I, \; F'F = I,
@@ -23,7 +23,7 @@ from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.neighbors.search import nearest_neighbors
 
 _BLOCK = 2**22  # distances held at a time
-_DENSE = 300  # size up to which a whole eigen-decomposition is quicker than an iterative one
+_DENSE = 300  # size up to which a dense eigendecomposition is faster than Lanczos
 
 
 def project_rows_onto_simplex(V: np.ndarray) -> np.ndarray:
@@ -80,7 +80,7 @@ def learn_graph(points: np.ndarray, alpha: float) -> sparse.csr_array:
         V *= -0.5 / alpha
         own = (np.arange(rows.size), rows)
         V[own] = -np.inf
-        V[own] = V.max(axis=1) - 2.0  # out of reach of the simplex
+        V[own] = V.max(axis=1) - 2.0  # zero after the projection: more than one below the largest
         found.append(sparse.csr_array(project_rows_onto_simplex(V)))
     return sparse.vstack(found, format="csr")
 
@@ -100,7 +100,7 @@ def smoothest_indicator(L: sparse.csr_array, count: int, *, near: np.ndarray | N
     count : int
         Columns of F.
     near : ndarray of shape (n_samples, count), default=None
-        Where the graph falls into more parts than asked for, any of their mixtures will do: take those nearest to this.
+        Where the graph has more components than columns are asked for, the minimum is not unique: the nearest to this.
 
     Returns
     -------
@@ -108,28 +108,29 @@ def smoothest_indicator(L: sparse.csr_array, count: int, *, near: np.ndarray | N
 
     Notes
     -----
-    Indicators of the connected parts span the eigenvalue zero and need no search; the rest is found beside them, wholly
-    for a few samples, by Lanczos iterations from a fixed start for many.
+    Indicators of the connected components span the null space; the other eigenvectors are found in its complement, by a
+    dense decomposition for few samples, by Lanczos iterations from a fixed start for many.
     """
     n_samples = L.shape[0]
-    n_parts, part = csgraph.connected_components(L, directed=False)
-    parts = sparse.csr_array((np.bincount(part)[part] ** -0.5, (np.arange(n_samples), part)))
-    if n_parts >= count:
-        mix = np.eye(n_parts, count) if near is None else linalg.polar(parts.T @ near)[0]
-        return parts @ mix
-    known, missing = parts.toarray(), count - n_parts
+    n_components, component = csgraph.connected_components(L, directed=False)
+    size = np.bincount(component)[component]
+    indicators = sparse.csr_array((size**-0.5, (np.arange(n_samples), component)))
+    if n_components >= count:
+        rotation = np.eye(n_components, count) if near is None else linalg.polar(indicators.T @ near)[0]
+        return indicators @ rotation
+    null_space, n_missing = indicators.toarray(), count - n_components
     if n_samples <= _DENSE or 3 * count >= n_samples:
-        vectors = linalg.eigh(L.toarray(), subset_by_index=(n_parts, count - 1))[1]
-        return np.hstack([known, vectors])
+        vectors = linalg.eigh(L.toarray(), subset_by_index=(n_components, count - 1))[1]
+        return np.hstack([null_space, vectors])
     top = 2.0 * float(L.diagonal().max())  # no eigenvalue is larger
 
-    def flipped(x: np.ndarray) -> np.ndarray:
+    def shifted(x: np.ndarray) -> np.ndarray:
         x = x.ravel()
-        return top * (x - parts @ (parts.T @ x)) - L @ x
+        return top * (x - indicators @ (indicators.T @ x)) - L @ x
 
-    operator = LinearOperator(L.shape, matvec=flipped, dtype=float)
+    operator = LinearOperator(L.shape, matvec=shifted, dtype=float)
     start = np.random.RandomState(0).uniform(0.5, 1.0, n_samples)
-    return np.hstack([known, eigsh(operator, k=missing, which="LA", v0=start)[1][:, ::-1]])
+    return np.hstack([null_space, eigsh(operator, k=n_missing, which="LA", v0=start)[1][:, ::-1]])
 
 
 def smoothest_projection(Z: np.ndarray, L: sparse.csr_array, penalty: np.ndarray, count: int) -> np.ndarray:
@@ -150,8 +151,8 @@ def smoothest_projection(Z: np.ndarray, L: sparse.csr_array, penalty: np.ndarray
 
     Notes
     -----
-    These are eigenvectors of ``M = 2 Z'LZ + P``, found from its inverse, in which features without weight are small and
-    not large. With more features than samples neither is ever formed: Lanczos iterations on
+    These are eigenvectors of ``M = 2 Z'LZ + P``, found from its inverse, in which features without weight have small
+    entries, not large ones. With more features than samples neither is ever formed: Lanczos iterations on
 
     .. math:: M^{-1} = P^{-1} - P^{-1} Z' (I + 2 L K)^{-1} 2 L Z P^{-1}, \qquad K = Z P^{-1} Z',
 
@@ -194,9 +195,9 @@ def _inverse_operator(Z: np.ndarray, L: sparse.csr_array, penalty: np.ndarray) -
 def _refine_light_rows(
     Z: np.ndarray, L: sparse.csr_array, penalty: np.ndarray, values: np.ndarray, W: np.ndarray
 ) -> np.ndarray:
-    """Rows of features with hardly any weight, to their own relative precision.
+    """Rows of features with tiny weights, to their own relative precision.
 
-    A solver gets them to the rounding of the largest row. ``M w = v w`` gives each from the heavy ones:
+    The eigensolver has an absolute error of the size of the largest row. ``M w = v w`` gives each from the others:
     ``w_j = 2 z_j' L Z w / (v - p_j)``.
     """
     light = np.flatnonzero(penalty > 100.0 * values.max())

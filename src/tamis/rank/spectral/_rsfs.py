@@ -31,7 +31,7 @@ class RSFS(ClusterRanker):
     n_clusters, alpha, beta, gamma, init, max_iter, tol, random_state : as for NDFS
         The common terms, the start and the sweeps.
     noise : float, default=None
-        :math:`\eta`, the paper's :math:`\gamma`: C takes up what is left unexplained beyond
+        :math:`\eta`, the paper's :math:`\gamma`: C takes up residuals beyond
         :math:`\eta / (2 \alpha)`. None takes the root of 1 / n, as memberships are about that of ``n_clusters`` / n.
     n_neighbors, weight, width, self_loops, standardize : as for LaplacianScore
         The graph. Columns are centered in any case.
@@ -132,14 +132,14 @@ class NoisyModel(ClusterModel):
 
     def _update_rest(self) -> None:
         """What the features leave unexplained, shrunk: the best C for given F and A."""
-        left = self.F - self.Z @ self.A
-        self.C = np.sign(left) * np.maximum(np.abs(left) - self.noise / (2.0 * self.alpha), 0.0)
+        residual = self.F - self.Z @ self.A
+        self.C = np.sign(residual) * np.maximum(np.abs(residual) - self.noise / (2.0 * self.alpha), 0.0)
 
     def _problem(self) -> IndicatorProblem:
         return replace(super()._problem(), noise=self.C)
 
-    def _misfit(self) -> np.ndarray:
-        return super()._misfit() - self.C
+    def _residual(self) -> np.ndarray:
+        return super()._residual() - self.C
 
     def objective(self) -> float:
         """NDFS's on the corrected memberships, and the size of the correction."""

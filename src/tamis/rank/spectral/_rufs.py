@@ -11,7 +11,7 @@ import numpy as np
 from tamis._sklearn import Interval
 from tamis.kernels.graph.affinity import Graph
 from tamis.kernels.graph.cluster_indicator import IndicatorProblem, Reconstruction
-from tamis.kernels.graph.row_sparse import RowRidge, row_sparse_norm, tangent_slopes
+from tamis.kernels.graph.row_sparse import RowRidge, irls_weights, row_sparse_norm
 from tamis.rank.spectral._clusters import ClusterModel, ClusterRanker, Weights, isometric_rows
 
 _SMOOTHING = 1e-2  # length of a row, in units of a typical one, below which its norm turns into a square
@@ -139,7 +139,7 @@ class RUFS(ClusterRanker):
 
 
 class RobustModel(ClusterModel):
-    """Memberships that features explain and that have centers, under norms that sum the lengths of rows."""
+    """Memberships that are regressed on features and reconstruct the samples from centers, both under l2,1 losses."""
 
     def __init__(
         self, Z: np.ndarray, graph: Graph, F: np.ndarray, weights: Weights, nu: float, reconstruction: float
@@ -157,24 +157,29 @@ class RobustModel(ClusterModel):
         return np.linalg.lstsq(root * self.F, root * points, rcond=None)[0]
 
     def _update_rest(self) -> None:
-        self._center_weight = tangent_slopes(self._lost(), self._smoothing)
+        self._center_weight = irls_weights(self._reconstruction_residual(), self._smoothing)
         self.C = self.centers_of(self.T)
 
     def _regression(self) -> RowRidge:
-        penalty = self.beta / self.alpha * tangent_slopes(self.A)
-        return RowRidge(self.Z, penalty, row_weight=tangent_slopes(self._misfit(), self._smoothing))
+        penalty = self.beta / self.alpha * irls_weights(self.A)
+        return RowRidge(self.Z, penalty, row_weight=irls_weights(self._residual(), self._smoothing))
 
     def _problem(self) -> IndicatorProblem:
-        weight = self.reconstruction * tangent_slopes(self._lost(), self._smoothing)[:, None]
+        weight = self.reconstruction * irls_weights(self._reconstruction_residual(), self._smoothing)[:, None]
         centers = Reconstruction(weight, self.T @ self.C.T, self.C @ self.C.T)
         return replace(super()._problem(), smoothness=self.nu, reconstruction=centers)
 
-    def _lost(self) -> np.ndarray:
+    def _reconstruction_residual(self) -> np.ndarray:
         return self.T - self.F @ self.C
 
     def objective(self) -> float:
         """The objective as it stands."""
-        misfit = row_sparse_norm(self._misfit(), self._smoothing)
-        lost = row_sparse_norm(self._lost(), self._smoothing)
+        regression = row_sparse_norm(self._residual(), self._smoothing)
+        reconstruction = row_sparse_norm(self._reconstruction_residual(), self._smoothing)
         weights = row_sparse_norm(self.A)
-        return self._shape(self.nu) + self.alpha * misfit + self.beta * weights + self.reconstruction * lost
+        return (
+            self._graph_terms(self.nu)
+            + self.alpha * regression
+            + self.beta * weights
+            + self.reconstruction * reconstruction
+        )

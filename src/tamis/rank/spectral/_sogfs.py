@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval
-from tamis.kernels.graph.row_sparse import row_sparse_norm, tangent_slopes
+from tamis.kernels.graph.row_sparse import irls_weights, row_sparse_norm
 from tamis.rank.spectral._clusters import AlternatingRanker, isometric_rows
 from tamis.rank.spectral._optimal_graph import (
     adaptive_scale,
@@ -176,7 +176,7 @@ class GraphModel:
         self.S = learn_graph(np.hstack([self.Z @ self.A, np.sqrt(self.laplacian) * self.F]), self.alpha)
         L = laplacian_of(self.S)
         self.F = smoothest_indicator(L, self.F.shape[1], near=self.F)
-        self.A = smoothest_projection(self.Z, L, self.gamma * tangent_slopes(self.A), self.A.shape[1])
+        self.A = smoothest_projection(self.Z, L, self.gamma * irls_weights(self.A), self.A.shape[1])
         projected = self.Z @ self.A
         apart = 2.0 * np.vdot(projected, L @ projected) + 2.0 * self.laplacian * np.vdot(self.F, L @ self.F)
         return float(apart + self.alpha * np.vdot(self.S.data, self.S.data)) + self.gamma * row_sparse_norm(self.A)

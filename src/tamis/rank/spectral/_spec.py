@@ -11,7 +11,7 @@ from scipy import linalg
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import Columns, as_columns, rounding_of, to_numpy
-from tamis.kernels.graph.affinity import Graph, informative_eigenvectors, roughness
+from tamis.kernels.graph.affinity import Graph, dirichlet_energy, informative_eigenvectors
 from tamis.rank.spectral._base import GraphRanker
 
 
@@ -114,8 +114,7 @@ class SPEC(GraphRanker):
         self.standardize = standardize
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
-        X = self._in_sane_units(X)
+        X = self._rescale(candidates.table)
         graph = self._graph(X, y)
         columns = as_columns(X, graph.degree)
         about_mean = to_numpy(columns.norm2).astype(float)  # ||Delta^1/2 f||^2 less its part along xi_0
@@ -131,10 +130,8 @@ class SPEC(GraphRanker):
         if self.phi == 3:
             return alignment(graph, columns, self.n_clusters)
         if self.algorithm == "product":
-            return -roughness(graph, X)
-        return -roughness_by_spectrum(
-            graph, to_numpy(columns.columns(np.arange(X.shape[1]))), without_first=self.phi == 2
-        )
+            return -dirichlet_energy(graph, X)
+        return -energy_by_spectrum(graph, to_numpy(columns.columns(np.arange(X.shape[1]))), without_first=self.phi == 2)
 
     def _squared_offset(self, X: Any, columns: Columns) -> np.ndarray:
         """``||Delta^1/2 1||^2 m^2`` with m the mean of f weighted by degree: its part along xi_0."""
@@ -151,7 +148,7 @@ def alignment(graph: Graph, columns: Columns, n_clusters: int) -> np.ndarray:
     return to_numpy(columns.dot(columns.as_array(vectors))).astype(float) ** 2 @ (2.0 - values)
 
 
-def roughness_by_spectrum(graph: Graph, F: np.ndarray, *, without_first: bool) -> np.ndarray:
+def energy_by_spectrum(graph: Graph, F: np.ndarray, *, without_first: bool) -> np.ndarray:
     r""":math:`\sum_k \lambda_k \langle f, \xi_k \rangle^2` of every column over the whole spectrum of the graph."""
     values, vectors = linalg.eigh(np.eye(graph.n_samples) - graph.normalized_dot(np.eye(graph.n_samples)))
     used = slice(1 if without_first else 0, None)

@@ -5,7 +5,7 @@ U and eigenvalues v of ``K = sum_j z_j z_j'``, the alignment of a set is the cos
 
     f(S) = <K_S, T> / ||K_S||_F = sum_S c_j / sqrt(sum_{b, c in S} (z_b' z_c)^2),    c_j = z_j' T z_j.
 
-Large c_j are wanted, alike columns are paid for in the denominator. What adding or leaving out any column does to both
+Large c_j raise the numerator, similar columns the denominator. The change of both when any column is added or removed
 follows from ``g_j = z_j' K_S z_j = sum_{b in S} (z_j' z_b)^2``, which one product with the table keeps up to date.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from tamis.kernels.subset.column_subset import first_largest
 
-_CACHED = 2**24  # squared products that may be kept, so that a column can be taken out without a pass over the table
+_CACHED = 2**24  # squared products that may be cached, so that a column can be removed without a pass over the table
 _TIE = {"float64": 1e-10, "float32": 1e-6}  # relative difference below which two alignments are the same
 _POWER = 0.7  # of the eigenvalues: between one, which only sees the first components, and zero
 
@@ -49,57 +49,57 @@ class AlignmentSearch:
         self.Y = Y
         self.affinity = affinity
         self.kept: list[int] = []
-        self._inside = np.zeros(affinity.size, dtype=bool)
+        self._is_kept = np.zeros(affinity.size, dtype=bool)
         self._norm4 = np.einsum("ij,ij->j", Y, Y, dtype=float) ** 2
-        self._shared = np.zeros(affinity.size)  # g
-        self._sum, self._size2 = 0.0, 0.0  # numerator, squared denominator
-        self._rows: dict[int, np.ndarray] = {}
+        self._g = np.zeros(affinity.size)  # g_j = sum_{b in S} (z_j' z_b)^2
+        self._numerator, self._norm2 = 0.0, 0.0  # sum_S c_j and ||K_S||_F^2
+        self._cached: dict[int, np.ndarray] = {}
         self._tie = _TIE[str(Y.dtype)]
         for column in kept or []:
             self.add(column)
 
     def add(self, column: int, squares: np.ndarray | None = None) -> None:
-        """Take a column in; ``squares`` are its squared products with all columns, if they are known."""
+        """Add a column; ``squares`` are its squared products with all columns, if they are known."""
         squares = self._squares(column) if squares is None else squares
-        self._sum += self.affinity[column]
-        self._size2 += 2.0 * self._shared[column] + self._norm4[column]
-        self._shared += squares
-        self._inside[column] = True
+        self._numerator += self.affinity[column]
+        self._norm2 += 2.0 * self._g[column] + self._norm4[column]
+        self._g += squares
+        self._is_kept[column] = True
         self.kept.append(column)
-        if len(self._rows) * squares.size < _CACHED:
-            self._rows[column] = squares
+        if len(self._cached) * squares.size < _CACHED:
+            self._cached[column] = squares
 
-    def drop(self, column: int) -> np.ndarray:
-        """Leave a column out; its squared products, to take it back."""
-        squares = self._rows.pop(column, None)
+    def remove(self, column: int) -> np.ndarray:
+        """Remove a column; returns its squared products, to add it again."""
+        squares = self._cached.pop(column, None)
         squares = self._squares(column) if squares is None else squares
         self.kept.remove(column)
-        self._inside[column] = False
-        self._shared -= squares
-        self._size2 -= 2.0 * self._shared[column] + self._norm4[column]
-        self._sum -= self.affinity[column]
+        self._is_kept[column] = False
+        self._g -= squares
+        self._norm2 -= 2.0 * self._g[column] + self._norm4[column]
+        self._numerator -= self.affinity[column]
         return squares
 
     def _squares(self, column: int) -> np.ndarray:
         return (self.Y[:, column] @ self.Y).astype(float) ** 2
 
     def alignment_with(self) -> np.ndarray:
-        """Alignment of the set and one more column, for every column; -inf for those inside."""
-        size2 = self._size2 + 2.0 * self._shared + self._norm4
-        usable = ~self._inside
-        values = np.full(size2.size, -np.inf)
-        values[usable] = (self._sum + self.affinity[usable]) / np.sqrt(size2[usable])
+        """Alignment of the set and one more column, for every column; -inf for those in it."""
+        norm2 = self._norm2 + 2.0 * self._g + self._norm4
+        outside = ~self._is_kept
+        values = np.full(norm2.size, -np.inf)
+        values[outside] = (self._numerator + self.affinity[outside]) / np.sqrt(norm2[outside])
         return values
 
     def alignment_without(self) -> np.ndarray:
         """Alignment of the set less each of its columns, in the order of ``kept``."""
         kept = np.array(self.kept)
-        size2 = self._size2 - 2.0 * self._shared[kept] + self._norm4[kept]
-        left = self._sum - self.affinity[kept]
-        return left / np.sqrt(np.maximum(size2, 1e-12 * self._size2))
+        norm2 = self._norm2 - 2.0 * self._g[kept] + self._norm4[kept]
+        numerator = self._numerator - self.affinity[kept]
+        return numerator / np.sqrt(np.maximum(norm2, 1e-12 * self._norm2))
 
-    def from_least_loss(self) -> list[int]:
-        """The columns of the set, those that are missed least first."""
+    def by_least_loss(self) -> list[int]:
+        """The columns of the set, that whose removal leaves the largest alignment first."""
         order = np.lexsort((np.array(self.kept), -self.alignment_without()))
         return [self.kept[place] for place in order]
 
@@ -108,27 +108,27 @@ class AlignmentSearch:
         while len(self.kept) < size:
             self.add(first_largest(self.alignment_with(), self._tie))
 
-    def improve(self, most: int) -> int:
-        """Exchange columns for better ones, those that are missed least first; until a pass in vain, or ``most``.
+    def improve(self, max_swaps: int) -> int:
+        """Swap columns for better ones, by least loss, until a pass changes nothing or ``max_swaps`` have been made.
 
         Returns
         -------
         int
-            Number of exchanges.
+            Number of swaps.
         """
-        done = before = 0
+        n_swaps = before = 0
         while True:
-            for column in self.from_least_loss():
-                squares = self.drop(column)
+            for column in self.by_least_loss():
+                squares = self.remove(column)
                 values = self.alignment_with()
                 best = first_largest(values, self._tie)
                 if values[best] > values[column] * (1 + 10 * self._tie):
                     self.add(best)
-                    done += 1
+                    n_swaps += 1
                 else:
                     self.add(column, squares)
-                if done == most:
-                    return done
-            if done == before:
-                return done
-            before = done
+                if n_swaps == max_swaps:
+                    return n_swaps
+            if n_swaps == before:
+                return n_swaps
+            before = n_swaps

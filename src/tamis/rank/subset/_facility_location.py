@@ -1,24 +1,24 @@
 r"""Greedy facility location on columns: choose columns so that every column has a chosen one that explains it well.
 
-A column s explains ``worth_sj = (z_s' z_j)^2 / z_s' z_s`` of the variance of column j (with scaled columns, their
-squared correlation). The chosen set S covers ``F(S) = sum_j cover_j`` with ``cover_j = max_{s in S} worth_sj``, and
-each step adds the column with the largest gain
+A column s explains ``similarity_sj = (z_s' z_j)^2 / z_s' z_s`` of the variance of column j (with scaled columns, their
+squared correlation). The chosen set S has the coverage ``F(S) = sum_j coverage_j``, with
+``coverage_j = max_{s in S} similarity_sj``, and each step adds the column with the largest gain
 
-    gain_s = sum_j max(0, worth_sj - cover_j).
+    gain_s = sum_j max(0, similarity_sj - coverage_j).
 
 ``F`` is submodular: gains only ever fall, so a gain known earlier bounds the present one, and only candidates whose
-bound could be the largest are looked at again (lazy evaluation). Four facts make this cheap, without a matrix of all
-pairs:
+bound could be the largest are evaluated again (the lazy greedy algorithm of Minoux 1978). Four facts make this cheap,
+without a matrix of all pairs:
 
 - the first gains are ``z_s' K z_s / z_s' z_s`` with ``K = Z Z'``: two products over the table;
-- candidates are looked at by blocks, one matrix product each;
-- bounds need no more than single precision, with its rounding added; the few candidates that are left are then
-  computed in the precision of the table;
-- covers only ever rise, so a column j that s does not explain better than the chosen ones never counts for s again.
-  What is left of a candidate's row of worths soon is short, and to bound its gain again costs no product.
+- candidates are evaluated by blocks, one matrix product each;
+- bounds need no more than single precision, with its rounding error added; the few candidates that may still be the
+  best are then computed in the precision of the table;
+- coverages only ever rise, so a column j that s does not explain better than the chosen ones never counts for s again.
+  Rows of similarities become sparse, and to bound a gain again from the stored entries costs no product.
 
 Two columns that are closest to each other and to no others gain exactly the same. Such ties go to the column that
-explains more on its own, ``sum_j worth_sj``, then to the lowest index.
+explains more on its own, ``sum_j similarity_sj``, then to the lowest index.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ import numpy as np
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.subset.column_subset import compress_rows, first_largest, gram_of_rows, precision_of, quadratic_forms
 
-_FEW, _MANY = 16, 256  # candidates per block: few at the beginning of a step, more while it is not settled
-_EXACT = 4  # candidates that are computed in full precision at once
+_FEW, _MANY = 16, 256  # candidates per block: few at the beginning of a step, then twice as many each time
+_EXACT = 4  # candidates computed in full precision at once
 _BLOCK = 2**22  # entries of the rows of one block: 16 MB in single precision
-_CACHED = 2**18  # entries of the rows that are worked on at once
-_SHORT = 0.25  # share of the columns that a row worth keeping may hold
-_KEPT = 2**24  # entries of rows that may be kept in all: 128 MB
+_CACHED = 2**18  # entries of the rows that are evaluated at once, to stay in cache
+_SHORT = 0.25  # share of the columns that a stored row may hold
+_STORED = 2**24  # entries of all stored rows: 128 MB
 
 
-class CoverSearch:
+class FacilityLocationSearch:
     """Iterate over (feature, gain), best first, until every column that varies is chosen or a copy of a chosen one.
 
     Parameters
@@ -53,64 +53,69 @@ class CoverSearch:
         self.Z = compress_rows(Z)
         self.norm2 = norm2
         self.precision = precision_of(Z)
-        self._slack = self.precision.product * float(norm2.max())  # error of a gain, however small
-        self.cover = np.zeros(norm2.size)
+        self._gain_error = self.precision.product * float(norm2.max())
+        self.coverage = np.zeros(norm2.size)
         self.alone = np.full(norm2.size, -np.inf)  # what each column explains on its own
         np.divide(quadratic_forms(self.Z, gram_of_rows(self.Z)), norm2, out=self.alone, where=norm2 > 0)
-        self.bound = self.alone.copy()  # of the gain; -inf for columns out of play
-        self._rows = _ShortRows(self.Z, norm2)
+        self.bound = self.alone.copy()  # upper bound on the gain; -inf for chosen columns and their copies
+        self._rows = _SparseRows(self.Z, norm2)
 
     def __iter__(self) -> Iterator[tuple[int, float]]:
-        while (feature := self._settle()) is not None:
+        while (feature := self._best_candidate()) is not None:
             gain = float(self.bound[feature])
-            columns, worth = self._row(feature)
-            self.cover[columns] = np.maximum(self.cover[columns], worth)
-            self.cover[feature] = self.norm2[feature]
-            self.bound[self.cover >= (1 - self.precision.redundant) * self.norm2] = -np.inf
+            columns, similarity = self._row(feature)
+            self.coverage[columns] = np.maximum(self.coverage[columns], similarity)
+            self.coverage[feature] = self.norm2[feature]
+            self.bound[self.coverage >= (1 - self.precision.redundant) * self.norm2] = -np.inf
             yield feature, gain
 
-    def _settle(self) -> int | None:
-        """The best candidate: the highest bounds are renewed until they are gains and no other can reach them."""
-        in_play = self.bound > -np.inf
-        if not in_play.any():
+    def _best_candidate(self) -> int | None:
+        """The candidate with the largest gain: the largest bounds are tightened until no other candidate can reach it.
+
+        Bounds of earlier steps are first tightened in single precision, then replaced by exact gains.
+        """
+        available = self.bound > -np.inf
+        if not available.any():
             return None
-        renewed, exact = np.zeros_like(in_play), np.zeros_like(in_play)
-        size, most = _FEW, max(1, min(_MANY, _BLOCK // in_play.size))
-        reached = -np.inf  # what some candidate gains for sure, less what makes a tie
-        while (open_ := np.flatnonzero(in_play & ~exact & (self.bound >= min(reached, self.bound.max())))).size:
-            if open_.size > size:
-                open_ = np.sort(open_[np.argpartition(-self.bound[open_], size)[:size]])
-            old = open_[~renewed[open_]]
-            if old.size:
-                surely, bound = self._rows.bound_gains(old, self.cover)
-                self.bound[old] = np.minimum(self.bound[old], bound)
-                renewed[old] = True
-                size = min(2 * size, most)
+        is_fresh, is_exact = np.zeros_like(available), np.zeros_like(available)
+        size, max_size = _FEW, max(1, min(_MANY, _BLOCK // available.size))
+        threshold = -np.inf  # candidates whose bound is below can neither be the best nor tied with it
+        while (
+            competing := np.flatnonzero(available & ~is_exact & (self.bound >= min(threshold, self.bound.max())))
+        ).size:
+            if competing.size > size:
+                competing = np.sort(competing[np.argpartition(-self.bound[competing], size)[:size]])
+            stale = competing[~is_fresh[competing]]
+            if stale.size:
+                attained, bound = self._rows.bound_gains(stale, self.coverage)
+                self.bound[stale] = np.minimum(self.bound[stale], bound)
+                is_fresh[stale] = True
+                size = min(2 * size, max_size)
             else:
-                best = open_[np.argsort(-self.bound[open_])[:_EXACT]]
+                best = competing[np.argsort(-self.bound[competing])[:_EXACT]]
                 self.bound[best] = [self._gain(s) for s in best.tolist()]
-                exact[best] = True
-                surely = float(self.bound[best].max())
-            reached = max(reached, self._tied_with(surely))
-        tied = np.flatnonzero(exact & (self.bound >= self._tied_with(float(self.bound[exact].max()))))
+                is_exact[best] = True
+                attained = float(self.bound[best].max())
+            threshold = max(threshold, self._tie_threshold(attained))
+        tied = np.flatnonzero(is_exact & (self.bound >= self._tie_threshold(float(self.bound[is_exact].max()))))
         return int(tied[first_largest(self.alone[tied], self.precision.tie)])
 
-    def _tied_with(self, gain: float) -> float:
-        """The least gain that rounding may have kept from being this one."""
-        return (1 - self.precision.tie) * gain - self._slack
+    def _tie_threshold(self, gain: float) -> float:
+        """The least gain that is tied with this one, given the rounding errors."""
+        return (1 - self.precision.tie) * gain - self._gain_error
 
     def _gain(self, candidate: int) -> float:
-        columns, worth = self._row(candidate)
-        return float(np.maximum(worth - self.cover[columns], 0.0).sum())
+        columns, similarity = self._row(candidate)
+        return float(np.maximum(similarity - self.coverage[columns], 0.0).sum())
 
     def _row(self, candidate: int) -> tuple[np.ndarray | slice, np.ndarray]:
-        """Columns that may count for a candidate, and what it explains of them, in the precision of the table."""
+        """Columns that may count for a candidate, and its similarities to them, in the precision of the table."""
         columns = self._rows.columns(candidate)
         unit = self.Z[:, candidate] / self.Z.dtype.type(self.norm2[candidate] ** 0.5)
         return columns, (unit @ self.Z[:, columns]) ** 2
 
 
-def worths(Z: np.ndarray, norm2: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+def similarities(Z: np.ndarray, norm2: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """``(z_s' z_j)^2 / z_s' z_s`` for candidates s and all columns j, in the table's own precision."""
     unit = Z[:, candidates] / np.sqrt(norm2[candidates]).astype(Z.dtype)
     product = unit.T @ Z
@@ -127,32 +132,32 @@ def assign_columns(Z: np.ndarray, norm2: np.ndarray, chosen: np.ndarray) -> tupl
     share : ndarray of shape (n_columns,)
         Squared correlation with it; 0 for columns that do not vary.
     """
-    owner, cover, tie = np.full(norm2.size, -1), np.zeros(norm2.size), precision_of(Z).tie
+    owner, coverage, tie = np.full(norm2.size, -1), np.zeros(norm2.size), precision_of(Z).tie
     for part in blocks(chosen.size, _BLOCK // norm2.size):
-        worth = worths(Z, norm2, chosen[part])
-        value = worth.max(axis=0)
-        first = np.argmax(worth >= (1 - tie) * value, axis=0)
-        better = (1 - tie) * value > cover
-        owner[better], cover[better] = chosen[part][first[better]], value[better]
-    owner[chosen], cover[chosen] = chosen, norm2[chosen]
-    return owner, np.divide(cover, norm2, out=np.zeros(norm2.size), where=norm2 > 0).clip(max=1.0)
+        similarity = similarities(Z, norm2, chosen[part])
+        value = similarity.max(axis=0)
+        first = np.argmax(similarity >= (1 - tie) * value, axis=0)
+        better = (1 - tie) * value > coverage
+        owner[better], coverage[better] = chosen[part][first[better]], value[better]
+    owner[chosen], coverage[chosen] = chosen, norm2[chosen]
+    return owner, np.divide(coverage, norm2, out=np.zeros(norm2.size), where=norm2 > 0).clip(max=1.0)
 
 
-class _ShortRows:
-    """Bounds on gains from rows of worths, kept without the columns that the chosen ones explain better.
+class _SparseRows:
+    """Bounds on gains from rows of similarities, stored without the columns that the chosen ones explain better.
 
-    Rows are in single precision and hold upper bounds: what rounding may hide is added.
+    Rows are in single precision and hold upper bounds: the rounding error is added.
     """
 
     def __init__(self, Z: np.ndarray, norm2: np.ndarray) -> None:
-        # columns of very different size would vanish beside each other in single precision
+        # single precision would lose small columns beside very large ones
         self._dtype = np.float32 if norm2[norm2 > 0].min() > 1e-10 * norm2.max() else np.float64
         self._Z = Z.astype(self._dtype, copy=False)
         self._norm2 = norm2
-        # twice the error of a product of unit vectors, of which the worth is the square: a rounding for each factor and
-        # for each sum, which BLAS makes in blocks of some hundred terms
+        # twice the error of a product of unit vectors, of which the similarity is the square: one rounding for each
+        # factor and for each sum, which BLAS makes in blocks of some hundred terms
         n_roundings = 4 + min(Z.shape[0], 512 + Z.shape[0] / 512)
-        self._slack = (np.finfo(self._dtype).eps * n_roundings * norm2).astype(self._dtype)
+        self._rounding = (np.finfo(self._dtype).eps * n_roundings * norm2).astype(self._dtype)
         self._rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self._total = 0
 
@@ -160,55 +165,56 @@ class _ShortRows:
         """Columns that may count for a candidate."""
         return self._rows[candidate][0] if candidate in self._rows else slice(None)
 
-    def bound_gains(self, candidates: np.ndarray, cover: np.ndarray) -> tuple[float, np.ndarray]:
-        """A gain that the best of some candidates reaches, and the highest that the gain of each may be."""
-        high = np.empty(candidates.size)
-        kept = np.array([s in self._rows for s in candidates.tolist()], dtype=bool)
-        sure = -np.inf
-        if kept.any():
-            sure, high[kept] = self._from_kept(candidates[kept], cover)
-        if not kept.all():
-            surely, high[~kept] = self._from_table(candidates[~kept], cover)
-            sure = max(sure, surely)
-        return sure, high
+    def bound_gains(self, candidates: np.ndarray, coverage: np.ndarray) -> tuple[float, np.ndarray]:
+        """A lower bound on the largest gain of some candidates, and an upper bound on the gain of each."""
+        upper = np.empty(candidates.size)
+        stored = np.array([s in self._rows for s in candidates.tolist()], dtype=bool)
+        attained = [-np.inf]
+        if stored.any():
+            lower, upper[stored] = self._bound_from_stored(candidates[stored], coverage)
+            attained.append(lower)
+        if not stored.all():
+            lower, upper[~stored] = self._bound_from_table(candidates[~stored], coverage)
+            attained.append(lower)
+        return max(attained), upper
 
-    def _from_kept(self, candidates: np.ndarray, cover: np.ndarray) -> tuple[float, np.ndarray]:
+    def _bound_from_stored(self, candidates: np.ndarray, coverage: np.ndarray) -> tuple[float, np.ndarray]:
         rows = [self._rows[s] for s in candidates.tolist()]
-        columns, worth = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+        columns, similarity = (np.concatenate(parts) for parts in zip(*rows, strict=True))
         starts = np.cumsum([0, *(row.size for _, row in rows[:-1])])
-        above = np.maximum(worth - cover[columns], 0.0)
-        high = np.add.reduceat(above, starts)  # no row is empty: a candidate in play explains itself best
+        above = np.maximum(similarity - coverage[columns], 0.0)
+        upper = np.add.reduceat(above, starts)  # no row is empty: an available candidate explains itself best
         for s, row, part in zip(candidates.tolist(), rows, np.split(above, starts[1:]), strict=True):
-            left = np.flatnonzero(part)
-            if 4 * left.size < 3 * part.size:
-                self._keep(s, row[0][left], row[1][left])
-        best_columns, best_worth = rows[int(high.argmax())]
-        return self._surely(high, best_columns[best_worth > cover[best_columns]]), high
+            counting = np.flatnonzero(part)
+            if 4 * counting.size < 3 * part.size:
+                self._store(s, row[0][counting], row[1][counting])
+        best_columns, best_similarity = rows[int(upper.argmax())]
+        return self._lower_bound(upper, best_columns[best_similarity > coverage[best_columns]]), upper
 
-    def _from_table(self, candidates: np.ndarray, cover: np.ndarray) -> tuple[float, np.ndarray]:
-        high = np.empty(candidates.size)
-        cover = cover.astype(self._dtype)
-        worth = worths(self._Z, self._norm2, candidates)
-        worth += self._slack
-        for part in blocks(candidates.size, _CACHED // cover.size):
-            above = worth[part] - cover
+    def _bound_from_table(self, candidates: np.ndarray, coverage: np.ndarray) -> tuple[float, np.ndarray]:
+        upper = np.empty(candidates.size)
+        coverage = coverage.astype(self._dtype)
+        similarity = similarities(self._Z, self._norm2, candidates)
+        similarity += self._rounding
+        for part in blocks(candidates.size, _CACHED // coverage.size):
+            above = similarity[part] - coverage
             counts = above > 0
             np.maximum(above, self._dtype(0.0), out=above)
-            high[part] = above.sum(axis=1)
-            for s, row, counted in zip(candidates[part].tolist(), worth[part], counts, strict=True):
-                if np.count_nonzero(counted) <= _SHORT * cover.size:
+            upper[part] = above.sum(axis=1)
+            for s, row, counted in zip(candidates[part].tolist(), similarity[part], counts, strict=True):
+                if np.count_nonzero(counted) <= _SHORT * coverage.size:
                     columns = np.flatnonzero(counted)
-                    self._keep(s, columns.astype(np.int32), row[columns])
-        return self._surely(high, np.flatnonzero(worth[high.argmax()] > cover)), high
+                    self._store(s, columns.astype(np.int32), row[columns])
+        return self._lower_bound(upper, np.flatnonzero(similarity[upper.argmax()] > coverage)), upper
 
-    def _surely(self, high: np.ndarray, columns: np.ndarray) -> float:
-        """What is left of the highest bound, given the columns that count for it, if all rounding went one way."""
-        return float(high.max() * (1 - 1e-6) - 2 * self._slack[columns].sum())
+    def _lower_bound(self, upper: np.ndarray, columns: np.ndarray) -> float:
+        """The largest upper bound, less all rounding errors added over the columns that count for it."""
+        return float(upper.max() * (1 - 1e-6) - 2 * self._rounding[columns].sum())
 
-    def _keep(self, candidate: int, columns: np.ndarray, worth: np.ndarray) -> None:
-        """Keep what is left of a row, while there is room."""
+    def _store(self, candidate: int, columns: np.ndarray, similarity: np.ndarray) -> None:
+        """Store the entries of a row that count, while there is room."""
         if candidate in self._rows:
             self._total -= self._rows.pop(candidate)[0].size
-        if self._total + columns.size <= max(_KEPT, self._Z.size):
-            self._rows[candidate] = columns, worth
+        if self._total + columns.size <= max(_STORED, self._Z.size):
+            self._rows[candidate] = columns, similarity
             self._total += columns.size

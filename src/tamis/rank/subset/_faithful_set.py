@@ -20,20 +20,20 @@ from tamis.rank.subset._faithful_swaps import SwapSearch, fit_among, nearest_row
 from tamis.rank.subset._ridge_greedy import RidgeSearch, rank_columns
 
 _COMPONENTS = [10, 20, 50]  # of the alignments
-_EXCHANGES = 200  # of an alignment
-MOST = 512  # features chosen one at a time; more of them are chosen at once
+_MAX_SWAPS = 200  # of an alignment search
+MAX_GREEDY = 512  # features chosen one at a time; more of them are chosen at once
 _SKETCH = 1000  # rows for products of columns, where there are more both of rows and of columns
-_QUERIES = 500  # rows on which candidates for an exchange are compared
+_QUERIES = 500  # rows on which candidates for a swap are screened
 _SINGLE = 2**22  # entries beyond which tables are held in single precision
 ORDER_ALPHA = 1.0  # ridge of an order that serves any number of features
 
 
 class Start(NamedTuple):
-    """A set to begin with."""
+    """An initial set for the local search."""
 
     name: str
     kept: list[int]
-    affinity: np.ndarray  # that proposes features to exchange
+    affinity: np.ndarray  # proposes features to swap in
     fit: float
 
 
@@ -69,14 +69,14 @@ class FaithfulSet:
         if len(self._table) > _SKETCH:
             rows = np.sort(rng.choice(len(Z), _SKETCH, replace=False))
             self._table, varies = center_columns(self.Z[rows], scale=True)
-            if not varies.all():  # too rare to be seen in these rows
+            if not varies.all():  # constant in these rows
                 seen = np.flatnonzero(varies)
                 self.columns, self.Z, self._table = self.columns[seen], self.Z[:, seen], self._table[:, seen]
         self._table_gram = gram_of_rows(self._table)
         self._forms = quadratic_forms(self._table, self._table_gram)
 
     def _rank(self, alpha: float) -> Iterator[tuple[int, float]]:
-        return rank_columns(RidgeSearch(self._table, alpha, self._table_gram, self._forms), MOST)
+        return rank_columns(RidgeSearch(self._table, alpha, self._table_gram, self._forms), MAX_GREEDY)
 
     def order(self, kept: list[int] | None = None) -> Iterator[tuple[int, float]]:
         """All columns, or those given, each with what ridge regression explains more with it, as a share of all."""
@@ -84,7 +84,7 @@ class FaithfulSet:
             yield from self._rank(ORDER_ALPHA)
             return
         search = RidgeSearch(self._table[:, kept], ORDER_ALPHA, self._table_gram, self._forms[kept])
-        for place, gain in rank_columns(search, MOST):
+        for place, gain in rank_columns(search, MAX_GREEDY):
             yield kept[place], gain
 
     def fit(self, kept: list[int]) -> float:
@@ -92,19 +92,19 @@ class FaithfulSet:
         return fit_among(*nearest_rows(self.Z, kept, self.n_neighbors), self.gram, self.n_neighbors)
 
     def starts(self, size: int) -> Iterator[Start]:
-        """Sets of one size, each found in another way; beyond ``MOST`` by ridge regression only."""
+        """Sets of one size, each found in another way; beyond ``MAX_GREEDY`` by ridge regression only."""
         affinities = component_affinities(self._table, self._table_gram, _COMPONENTS)
         for r, affinity in zip(_COMPONENTS, affinities, strict=True):
-            if size <= MOST:
+            if size <= MAX_GREEDY:
                 search = AlignmentSearch(self._table, affinity)
                 search.extend(size)
-                search.improve(_EXCHANGES)
+                search.improve(_MAX_SWAPS)
                 yield Start(f"alignment, {r} components", search.kept, affinity, self.fit(search.kept))
         for name, alpha in (("ridge 0.1", 0.1), ("ridge k/20", size / 20)):
             kept = [column for column, _ in islice(self._rank(alpha), size)]
             yield Start(name, kept, affinities[1], self.fit(kept))
 
     def improvement(self, start: Start) -> SwapSearch:
-        """The exchanges that raise the FIT of a start."""
+        """The local search from a start."""
         alignment = AlignmentSearch(self._table, start.affinity, start.kept)
         return SwapSearch(self.Z, self.gram, alignment, self.n_neighbors, self._queries)

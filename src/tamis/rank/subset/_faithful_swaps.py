@@ -1,15 +1,17 @@
-r"""Exchange kept features one at a time so that the neighbors they define recover all features better.
+r"""Local search by swaps: kept features are replaced one at a time while the leave-one-out FIT of the set increases.
 
 The leave-one-out FIT of a set S (see :mod:`tamis.kernels.neighbors.faithfulness`),
 
     FIT(S) = 1 - mean_i || phi_i - mean_{k in N_S(i)} phi_k ||^2,    (phi_i' phi_k) = K,
 
-depends on S through the p nearest neighbors ``N_S(i)`` only, and squared distances add up over features. Exchanging one
-of many features changes distances little: for a while, neighbors are looked for among the W nearest of each row (all
-rows, where there are few). With one feature taken out, those after any other is put in are nearly always among the L
-nearest without it, since distances only grow: candidates are compared on these, for some rows, all at once, and only
-the best are tried on all W. Every so often the W nearest are found anew and FIT is computed from all distances; should
-it have fallen after all, the exchanges since are undone.
+depends on S through the p nearest neighbors ``N_S(i)`` only, and squared distances are sums over features. A swap of
+one feature out of many changes distances little, so that neighbors are searched in short lists:
+
+- W nearest rows of each row (all rows, where these are few), found from all distances every few swaps. FIT is then
+  exact; should it have decreased, the swaps since the last time are rolled back;
+- L nearest rows once a feature has been removed. Adding one only increases distances, so that the neighbors with any
+  candidate added are nearly always among them: all candidates are screened on these, for a sample of rows, and only the
+  best are tried on all W.
 """
 
 from __future__ import annotations
@@ -20,19 +22,19 @@ from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.neighbors.faithfulness import fit_from_gram
 from tamis.rank.subset._alignment import AlignmentSearch
 
-_NEAR, _NEAR_FOR_ONE = 24, 240  # L at least, and for a single column: an exchange among few moves rows further
+_NEAR, _NEAR_FOR_ONE = 24, 240  # least L; and for a single column, as a swap among few columns changes distances more
 _WIDE, _WIDE_FOR_ONE = 128, 5000  # the same for W
-_ALL = 513  # rows up to which W is all others
-_ROUND = 10  # columns taken out before the W nearest are found anew
-_CANDIDATES = 64  # columns compared in place of one
-_TRIED = 3  # of these, how many are tried on W rows
+_FEW_ROWS = 513  # rows up to which W is all others
+_ROUND = 10  # columns tried before the W nearest are found anew
+_CANDIDATES = 64  # columns screened to replace one
+_MAX_TRIED = 3  # of these, at most so many are tried on W rows
 _TIE = 1e-11  # relative difference of squared distances below which the lower row is the nearer
-_RISE = 1e-9  # of FIT, less is rounding
+_MIN_INCREASE = 1e-9  # of FIT; less is rounding
 _BLOCK = 2**21  # distances held at a time
 
 
 def nearest_rows(Z: np.ndarray, kept: list[int], count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest other rows of each row on the kept columns, ascending by place, and their squared distances.
+    """The nearest other rows of each row on the kept columns, ascending by index, and their squared distances.
 
     Ties go to the lowest row. Memory for a block of distances beside the result.
     """
@@ -62,7 +64,7 @@ def fit_among(near: np.ndarray, distance2: np.ndarray, gram: np.ndarray, n_neigh
 
 
 class SwapSearch:
-    """A set of columns whose FIT rises with every round of exchanges.
+    """A set of columns whose FIT increases with every round of swaps.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ class SwapSearch:
     gram : ndarray of shape (n_rows, n_rows)
         ``K``, with n_rows as its trace.
     alignment : AlignmentSearch
-        The set to begin with; it proposes the candidates and follows the exchanges.
+        The initial set; it proposes the candidates and is updated with the swaps.
     n_neighbors : int
         p, less than n_rows - 1.
     queries : ndarray
@@ -84,7 +86,7 @@ class SwapSearch:
     history : list of float
         Its FIT, from all distances, at the start and after each round.
     n_swaps : int
-        Exchanges that led to it.
+        Swaps that led to it.
     """
 
     def __init__(
@@ -97,86 +99,96 @@ class SwapSearch:
         self.queries = queries
         self.n_swaps = 0
         wide = max(_WIDE, _WIDE_FOR_ONE // len(alignment.kept), 4 * n_neighbors)
-        self._near = max(_NEAR, _NEAR_FOR_ONE // len(alignment.kept), 3 * n_neighbors)
-        self._width = len(Z) - 1 if len(Z) <= _ALL else min(wide, len(Z) - 1)
+        self._n_near = max(_NEAR, _NEAR_FOR_ONE // len(alignment.kept), 3 * n_neighbors)
+        self._n_wide = len(Z) - 1 if len(Z) <= _FEW_ROWS else min(wide, len(Z) - 1)
         self._columns = np.ascontiguousarray(Z.T, dtype=np.float32)
         self._gram = gram.astype(np.float32)
-        self._look_around()
+        self._find_neighbors()
         self.kept = list(alignment.kept)
         self.history = [self._fit]
 
     def run_pass(self, tries: int) -> float:
-        """Go once over the kept columns, those that are missed least first, at most ``tries``; how much FIT rose."""
+        """Try to swap at most ``tries`` of the kept columns, the least useful first; how much FIT increased."""
         before = self.history[-1]
-        order = self.alignment.from_least_loss()[:tries]
+        order = self.alignment.by_least_loss()[:tries]
         for some in blocks(len(order), _ROUND):
-            swaps = sum(self._exchange(column) for column in order[some])
-            self._look_around()
+            n_swaps = sum(self._swap(column) for column in order[some])
+            self._find_neighbors()
             if self._fit < self.history[-1]:
-                self._undo()
+                self._restore_best()
             else:
                 self.kept = list(self.alignment.kept)
                 self.history.append(self._fit)
-                self.n_swaps += swaps
+                self.n_swaps += n_swaps
         return self.history[-1] - before
 
-    def _undo(self) -> None:
+    def _restore_best(self) -> None:
         """Return to the best set so far."""
         now = list(self.alignment.kept)
         for column in sorted(set(now).difference(self.kept)):
-            self.alignment.drop(column)
+            self.alignment.remove(column)
         for column in sorted(set(self.kept).difference(now)):
             self.alignment.add(column)
-        self._look_around()
+        self._find_neighbors()
 
-    def _look_around(self) -> None:
-        """Find the nearest rows anew, and FIT."""
-        self._rows, self._distance2 = nearest_rows(self.Z, self.alignment.kept, self._width)
+    def _find_neighbors(self) -> None:
+        """Find the W nearest rows from all distances, and the exact FIT."""
+        self._rows, self._distance2 = nearest_rows(self.Z, self.alignment.kept, self._n_wide)
         self._fit = fit_among(self._rows, self._distance2, self.gram, self.n_neighbors)
 
-    def _exchange(self, column: int) -> bool:
-        """Put in place of a column one that makes FIT higher, if there is any."""
-        squares = self.alignment.drop(column)
-        reduced = self._distance2 - self._apart2(column)
-        for candidate in self._candidates(column, reduced[self.queries]):
-            distance2 = reduced + self._apart2(candidate)
+    def _swap(self, column: int) -> bool:
+        """Replace a column by one that increases FIT, if there is any."""
+        squares = self.alignment.remove(column)
+        without = self._distance2 - self._column_distance2(column)
+        for candidate in self._candidates(column, without[self.queries]):
+            distance2 = without + self._column_distance2(candidate)
             fit = fit_among(self._rows, distance2, self.gram, self.n_neighbors)
-            if fit > self._fit + _RISE:
+            if fit > self._fit + _MIN_INCREASE:
                 self._distance2, self._fit = distance2, fit
                 self.alignment.add(candidate)
                 return True
         self.alignment.add(column, squares)
         return False
 
-    def _candidates(self, column: int, reduced: np.ndarray) -> list[int]:
-        """The few most promising columns, best first: those better than ``column`` itself by near rows alone."""
+    def _candidates(self, column: int, without: np.ndarray) -> list[int]:
+        """The best columns by screening, best first, if better than ``column`` itself.
+
+        ``without`` holds the squared distances of the queries on the other kept columns.
+        """
         values = self.alignment.alignment_with()
         values[column] = -np.inf
         count = min(_CANDIDATES, int(np.count_nonzero(values > -np.inf)))
         proposed = np.sort(np.argpartition(-values, min(count, values.size - 1))[:count])
-        figures = self._compare(np.append(proposed, column), reduced)
-        n_better = int(np.count_nonzero(figures[:-1] > figures[-1]))
-        best = np.argsort(-figures[:-1], kind="stable")[: min(_TRIED, n_better)]
+        fits = self._screen(np.append(proposed, column), without)
+        n_better = int(np.count_nonzero(fits[:-1] > fits[-1]))
+        best = np.argsort(-fits[:-1], kind="stable")[: min(_MAX_TRIED, n_better)]
         return [int(proposed[place]) for place in best]
 
-    def _compare(self, columns: np.ndarray, reduced: np.ndarray) -> np.ndarray:
-        """FIT over the queries that each column would give, up to a constant and a factor; by near rows alone."""
-        rows = self._rows[self.queries]
-        place = _smallest(reduced, rows, min(self._near, rows.shape[1]))
-        near, base = (np.take_along_axis(each, place, axis=1) for each in (rows, reduced))
+    def _screen(self, columns: np.ndarray, without: np.ndarray) -> np.ndarray:
+        """FIT over the queries with each column added, up to a constant and a factor, by the L nearest rows alone.
+
+        With s the indicator of the neighbors of query i among its L nearest rows, and K the Gram matrix of these,
+
+            p^2 || phi_i - mean_{k in N(i)} phi_k ||^2 = s' K s - 2 p k_i' s + p^2 K_ii.
+        """
+        p, rows = self.n_neighbors, self._rows[self.queries]
+        place = _smallest(without, rows, min(self._n_near, rows.shape[1]))
+        near, near_distance2 = (np.take_along_axis(each, place, axis=1) for each in (rows, without))
+
         values = self._columns[columns]
         distance2 = values[:, near]  # (columns, queries, near)
         distance2 -= values[:, self.queries, None]
         distance2 *= distance2
-        distance2 += base.astype(np.float32)
-        reach = np.partition(distance2, self.n_neighbors - 1, axis=-1)[:, :, self.n_neighbors - 1, None]
-        chosen = (distance2 <= reach).astype(np.float32).transpose(1, 0, 2)
-        pull = chosen @ self._gram[near[:, :, None], near[:, None, :]]
-        pull -= (2 * self.n_neighbors) * self._gram[self.queries[:, None], near][:, None, :]
-        return -np.einsum("icl,icl->c", pull, chosen)
+        distance2 += near_distance2.astype(np.float32)
+        farthest = np.partition(distance2, p - 1, axis=-1)[:, :, p - 1, None]
+        is_neighbor = (distance2 <= farthest).astype(np.float32).transpose(1, 0, 2)
 
-    def _apart2(self, column: int) -> np.ndarray:
+        forms = is_neighbor @ self._gram[near[:, :, None], near[:, None, :]]
+        forms -= (2 * p) * self._gram[self.queries[:, None], near][:, None, :]
+        return -np.einsum("icl,icl->c", forms, is_neighbor)
+
+    def _column_distance2(self, column: int) -> np.ndarray:
         values = self.Z[:, column].astype(float)
-        apart = values[self._rows]
-        apart -= values[:, None]
-        return np.multiply(apart, apart, out=apart)
+        difference = values[self._rows]
+        difference -= values[:, None]
+        return np.multiply(difference, difference, out=difference)

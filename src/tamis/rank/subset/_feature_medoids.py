@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.base import Candidates, Ranker, Ranking, SequentialRanker, Step, StopDecision
 from tamis.kernels.subset.column_subset import center_columns
-from tamis.rank.subset._facility_location import CoverSearch, assign_columns
+from tamis.rank.subset._facility_location import FacilityLocationSearch, assign_columns
 
 
 class FeatureMedoids(SequentialRanker):
@@ -79,7 +79,8 @@ class FeatureMedoids(SequentialRanker):
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
     ) -> Iterator[Step]:
         coverage = 0.0
-        for feature, gain in CoverSearch(*center_columns(candidates.table, scale=self.standardize, share=True)):
+        Z, norm2 = center_columns(candidates.table, scale=self.standardize, share=True)
+        for feature, gain in FacilityLocationSearch(Z, norm2):
             coverage += gain
             yield Step(feature, gain, {"coverage": min(coverage, 1.0)})
 

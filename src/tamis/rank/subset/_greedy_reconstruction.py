@@ -14,7 +14,7 @@ from tamis.kernels.subset.column_subset import ReconstructionSearch, center_colu
 class GreedyReconstruction(SequentialRanker):
     r"""Rank features by how much of all features they explain beyond the features before them.
 
-    Step :math:`n` adds the feature after which least squares on the chosen ones leaves the least of the table,
+    Step :math:`n` adds the feature that minimizes the residual of least squares of the table on the chosen ones,
 
     .. math:: \arg\min_j \|Z - P_{S \cup \{j\}} Z\|_F^2
               = \arg\max_j \frac{\|Z^\top r_j\|^2}{\|r_j\|^2}, \qquad r_j = z_j - P_S z_j,

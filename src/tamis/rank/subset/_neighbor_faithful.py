@@ -13,12 +13,12 @@ from tamis._sklearn import Interval
 from tamis.base import Candidates, Ranker, Ranking, SequentialRanker, Step, StopDecision, track
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, scale_columns, unit_spread
 from tamis.kernels.neighbors.faithfulness import own_neighbors, r2_from_neighbors
-from tamis.rank.subset._faithful_set import MOST, FaithfulSet, Start
+from tamis.rank.subset._faithful_set import MAX_GREEDY, FaithfulSet, Start
 
 _PASSES = 2  # over the kept features
-_TRIES = 200  # features taken out, over all passes; half as many beyond so many rows:
+_TRIES = 200  # features tried to swap, over all passes; half as many beyond so many rows:
 _FEW = 500
-_WORTH = 1e-4  # rise of FIT that is worth a further pass
+_MIN_INCREASE = 1e-4  # of FIT, for a further pass
 
 
 class NeighborFaithful(SequentialRanker):
@@ -166,11 +166,11 @@ class NeighborFaithful(SequentialRanker):
             "n_swaps": 0,
             "history": (best.fit,),
         }
-        if not self.polish or size > MOST or search.n_neighbors >= len(search.Z) - 1:
+        if not self.polish or size > MAX_GREEDY or search.n_neighbors >= len(search.Z) - 1:
             return best.kept, certificate
         swaps = search.improvement(best)
         for tries in track(self, split_tries(size, len(search.Z)), task_name="polish"):
-            if swaps.run_pass(tries) < _WORTH:
+            if swaps.run_pass(tries) < _MIN_INCREASE:
                 break
         return swaps.kept, certificate | {"n_swaps": swaps.n_swaps, "history": tuple(swaps.history)}
 
@@ -184,12 +184,12 @@ def _fit_of(start: Start) -> float:
 
 
 def split_tries(size: int, n_samples: int) -> Iterator[int]:
-    """Features to take out in each of two passes; fewer in all where each costs more."""
-    left = _TRIES if n_samples <= _FEW else _TRIES // 2
+    """Features to try to swap in each of two passes; fewer in all where each costs more."""
+    remaining = _TRIES if n_samples <= _FEW else _TRIES // 2
     for _ in range(_PASSES):
-        if left:
-            yield min(left, size)
-        left -= min(left, size)
+        if remaining:
+            yield min(remaining, size)
+        remaining -= min(remaining, size)
 
 
 def leave_one_out_fit(X: np.ndarray, kept: np.ndarray, n_neighbors: int) -> float:

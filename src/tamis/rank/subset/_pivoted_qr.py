@@ -81,5 +81,5 @@ class PivotedQR(SequentialRanker):
     ) -> Iterator[Step]:
         Z, norm2 = center_columns(candidates.table, scale=self.standardize)
         first = first_largest(explained_by_each(Z, norm2), precision_of(Z).tie) if self.standardize else None
-        for feature, left in PivotedSearch(Z, norm2, first=first):
-            yield Step(feature, left**0.5, {"r2": max(0.0, 1.0 - left / norm2[feature])})
+        for feature, residual_norm2 in PivotedSearch(Z, norm2, first=first):
+            yield Step(feature, residual_norm2**0.5, {"r2": max(0.0, 1.0 - residual_norm2 / norm2[feature])})

@@ -1,14 +1,14 @@
 r"""Forward selection of the columns from which ridge regression best predicts all columns.
 
-With unit columns ``z_j``, ``K = sum_j z_j z_j'`` and ``M = lambda (K_S + lambda I)^{-1}``, which takes out of a vector
-what ridge regression on the columns of S explains, the step adds the column that makes ``trace(K M)`` the smallest:
+With unit columns ``z_j``, ``K = sum_j z_j z_j'`` and ``M = lambda (K_S + lambda I)^{-1}``, which maps a vector to its
+residual in ridge regression on the columns of S, a step adds the column that minimizes ``trace(K M)``:
 
-    gain_j = z_j' M K M z_j / (lambda + z_j' M z_j) = num_j / (lambda + left_j).
+    gain_j = z_j' M K M z_j / (lambda + z_j' M z_j) = num_j / (lambda + unexplained_j).
 
 With ``u = M z / sqrt(lambda + z' M z)`` of the chosen column, M becomes ``M - u u'``, so that the two products
-``t = Z' u`` and ``w = Z' M K u`` (one pass over the table) bring both figures up to date:
+``t = Z' u`` and ``w = Z' M K u`` (one pass over the table) downdate both terms:
 
-    num_j  <-  num_j - 2 t_j w_j + t_j^2 u' K u,        left_j  <-  left_j - t_j^2.
+    num_j  <-  num_j - 2 t_j w_j + t_j^2 u' K u,        unexplained_j  <-  unexplained_j - t_j^2.
 
 The ridge keeps the denominator away from zero: no digits are lost, unlike in least squares, where lambda is zero.
 """
@@ -44,45 +44,45 @@ class RidgeSearch:
         self.Y = Y
         self.alpha = alpha
         self.gram = gram
-        self._left = np.einsum("ij,ij->j", Y, Y, dtype=float)
+        self._unexplained = np.einsum("ij,ij->j", Y, Y, dtype=float)
         self._num = forms.copy()
-        self._out = np.zeros(forms.size, dtype=bool)
-        self._taken = np.empty((8, Y.shape[0]))  # rows u
-        self._size = 0
+        self._is_chosen = np.zeros(forms.size, dtype=bool)
+        self._directions = np.empty((8, Y.shape[0]))  # rows u
+        self._n_chosen = 0
 
     def gains(self) -> np.ndarray:
         """Share of all that each column would explain beyond those chosen; -inf for these."""
-        gains = np.maximum(self._num, 0.0) / (self.alpha + np.maximum(self._left, 0.0)) / np.trace(self.gram)
-        gains[self._out] = -np.inf
+        gains = np.maximum(self._num, 0.0) / (self.alpha + np.maximum(self._unexplained, 0.0)) / np.trace(self.gram)
+        gains[self._is_chosen] = -np.inf
         return gains
 
     def __iter__(self) -> Iterator[tuple[int, float]]:
         tie = _TIE[str(self.Y.dtype)]
-        while not self._out.all():
+        while not self._is_chosen.all():
             gains = self.gains()
             column = first_largest(gains, tie)
-            self._advance(column)
+            self._downdate(column)
             yield column, float(gains[column])
 
-    def _advance(self, column: int) -> None:
+    def _downdate(self, column: int) -> None:
         z = self.Y[:, column].astype(float)
-        u = self._unexplained(z)
+        u = self._apply_M(z)
         u /= np.sqrt(self.alpha + z @ u)
-        pull = self.gram @ u
-        pair = np.stack([u, self._unexplained(pull)]).astype(self.Y.dtype, copy=False)
+        Ku = self.gram @ u
+        pair = np.stack([u, self._apply_M(Ku)]).astype(self.Y.dtype, copy=False)
         t, w = (pair @ self.Y).astype(float, copy=False)
-        self._num -= t * (2.0 * w - t * (u @ pull))
-        self._left -= t * t
-        self._out[column] = True
-        if self._size == len(self._taken):
-            self._taken = np.vstack([self._taken, np.empty_like(self._taken)])
-        self._taken[self._size] = u
-        self._size += 1
+        self._num -= t * (2.0 * w - t * (u @ Ku))
+        self._unexplained -= t * t
+        self._is_chosen[column] = True
+        if self._n_chosen == len(self._directions):
+            self._directions = np.vstack([self._directions, np.empty_like(self._directions)])
+        self._directions[self._n_chosen] = u
+        self._n_chosen += 1
 
-    def _unexplained(self, vector: np.ndarray) -> np.ndarray:
+    def _apply_M(self, vector: np.ndarray) -> np.ndarray:
         """``M v``."""
-        taken = self._taken[: self._size]
-        return vector - (taken @ vector) @ taken
+        directions = self._directions[: self._n_chosen]
+        return vector - (directions @ vector) @ directions
 
 
 def rank_columns(search: RidgeSearch, one_by_one: int) -> Iterator[tuple[int, float]]:

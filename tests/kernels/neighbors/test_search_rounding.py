@@ -1,4 +1,4 @@
-"""The sieve in single precision, and the second look, against all distances."""
+"""Candidates in single precision, and the comparison of rows in doubt, against all distances."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def agree(X, k):
 @pytest.mark.parametrize("k", [1, 2, 9, 40])
 @pytest.mark.parametrize("n_columns", [13, 100])
 def test_random_tables_in_blocks_of_any_size(monkeypatch, block, k, n_columns):
-    monkeypatch.setattr(module, "_SIEVE_BLOCK", block)
+    monkeypatch.setattr(module, "_PRODUCT_BLOCK", block)
     agree(np.random.RandomState(k).standard_normal((90, n_columns)), k)
 
 

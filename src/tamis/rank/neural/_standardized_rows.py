@@ -19,12 +19,12 @@ _CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size o
 _AT_ONCE = 2**22  # numbers held at a time while columns are measured
 _BATCH = 2**22  # numbers in a batch of a table that is not held at once
 _FEWEST = 256  # rows in it
-_WIDE = np.finfo(float).max / 8  # differences of larger numbers may not be finite
-_HEAD = 256  # rows by which columns are told apart before all are compared
+_WIDE = np.finfo(float).max / 8  # differences of larger numbers may overflow
+_N_COMPARED_FIRST = 256  # rows on which columns are compared before they are on all
 
 
 @dataclass(frozen=True)
-class Rows:
+class StandardizedRows:
     """Rows of the distinct columns of a table that vary, at zero mean and unit variance.
 
     Columns stand in an order that depends on their values alone, so that what is learned from them does not depend on
@@ -36,7 +36,7 @@ class Rows:
     columns : ndarray of shape (n_columns,)
         Columns of the table that are read.
     mean, spread : ndarrays of shape (n_columns,)
-        A negative spread turns a column upside down: its sign in the table must not matter either.
+        A negative spread changes the sign of a column: its sign in the table must not matter either.
     """
 
     table: Any
@@ -117,27 +117,28 @@ def batch_at(batches: list[slice], step: int, seed: int) -> slice:
     return batches[np.random.RandomState([seed, epoch]).permutation(len(batches))[place]]
 
 
-def open_rows(table: Any, name: Callable[[int], str] = "x{}".format) -> Rows:
-    """Measure the columns in two passes, leave out constant ones and copies, and settle their order."""
+def standardize_rows(table: Any, name: Callable[[int], str] = "x{}".format) -> StandardizedRows:
+    """Means and spreads of the columns in two passes; without constant columns and copies, in their canonical order."""
     table = table.tocsr() if sparse.issparse(table) else table
     parts = contiguous_batches(table, max(1, _AT_ONCE // table.shape[1]))
     lowest, highest, mean = _extent(table, parts, name)
     if (wide := np.maximum(np.abs(lowest), np.abs(highest)) > _WIDE).any():
         unit = np.where(wide, 16.0, 1.0)
-        return open_rows(table / unit if is_dask(table) else scale_columns(table, unit))
-    reach = np.maximum(highest - mean, mean - lowest)  # squares of what is divided by it neither over- nor underflow
+        return standardize_rows(table / unit if is_dask(table) else scale_columns(table, unit))
+    # squares of deviations divided by the largest neither over- nor underflow
+    max_deviation = np.maximum(highest - mean, mean - lowest)
     varies = highest > lowest
-    sums = map_in_threads(partial(_squares, table, mean, np.where(varies, reach, 1.0)), parts)
-    spread = reach * np.sqrt(sum(sums) / table.shape[0])
+    sums = map_in_threads(partial(_squares, table, mean, np.where(varies, max_deviation, 1.0)), parts)
+    spread = max_deviation * np.sqrt(sum(sums) / table.shape[0])
     columns = np.flatnonzero(varies & (spread > _CONSTANT * np.maximum(np.abs(highest), np.abs(lowest))))
-    rows = Rows(table, columns, mean[columns], spread[columns])
-    return _settle_columns(rows, parts)
+    rows = StandardizedRows(table, columns, mean[columns], spread[columns])
+    return _sort_distinct_columns(rows, parts)
 
 
-def _squares(table: Any, mean: np.ndarray, reach: np.ndarray, part: slice) -> np.ndarray:
+def _squares(table: Any, mean: np.ndarray, max_deviation: np.ndarray, part: slice) -> np.ndarray:
     block = read_rows(table, part).astype(float)
     block -= mean
-    block /= reach
+    block /= max_deviation
     return np.einsum("ij,ij->j", block, block)
 
 
@@ -145,8 +146,8 @@ def _extent(table: Any, parts: list[slice], name: Callable[[int], str]) -> tuple
     """Smallest and largest value and mean of every column; only dask arrays can still hold what is not finite."""
     lows, highs, means = zip(*map_in_threads(partial(_extent_of, table), parts), strict=True)
     lowest, highest = np.min(lows, axis=0), np.max(highs, axis=0)
-    if guilty := np.flatnonzero(~(np.isfinite(lowest) & np.isfinite(highest))).tolist():
-        named = ", ".join(f"'{name(j)}'" for j in guilty[:5])
+    if invalid := np.flatnonzero(~(np.isfinite(lowest) & np.isfinite(highest))).tolist():
+        named = ", ".join(f"'{name(j)}'" for j in invalid[:5])
         raise ValueError(f"Input X contains NaN or infinity in columns {named}: impute or drop them first")
     return lowest, highest, np.clip(np.sum(means, axis=0), lowest, highest)
 
@@ -155,23 +156,23 @@ def _extent_of(table: Any, part: slice) -> tuple[np.ndarray, np.ndarray, np.ndar
     block = read_rows(table, part)
     share = len(block) / table.shape[0]
     lowest, highest = np.min(block, axis=0), np.max(block, axis=0)
-    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is told of by its columns
+    with np.errstate(invalid="ignore", over="ignore"):  # reported by the caller, with the names of the columns
         mean = np.mean(block, axis=0, dtype=float)
         if not np.isfinite(mean).all():
             mean = np.sum(block / float(len(block)), axis=0)
     return lowest.astype(float), highest.astype(float), mean * share
 
 
-def _settle_columns(rows: Rows, parts: list[slice]) -> Rows:
+def _sort_distinct_columns(rows: StandardizedRows, parts: list[slice]) -> StandardizedRows:
     """Sort columns by a key that their values define, and drop those that repeat another."""
-    head = np.ascontiguousarray(rows.read(slice(0, _HEAD)).T.astype(np.float32))
-    order, sign, alike = order_by_values(head)
+    head = np.ascontiguousarray(rows.read(slice(0, _N_COMPARED_FIRST)).T.astype(np.float32))
+    order, sign, repeats = order_by_values(head)
     for part in parts:
-        if not alike.size:
+        if not repeats.size:
             break
         ours, theirs = (
-            rows.read(part, some).astype(np.float32) * sign[some] for some in (order[alike], order[alike - 1])
+            rows.read(part, some).astype(np.float32) * sign[some] for some in (order[repeats], order[repeats - 1])
         )
-        alike = alike[np.all(ours == theirs, axis=0)]
-    kept = np.delete(order, alike)
-    return Rows(rows.table, rows.columns[kept], rows.mean[kept], (sign * rows.spread)[kept])
+        repeats = repeats[np.all(ours == theirs, axis=0)]
+    kept = np.delete(order, repeats)
+    return StandardizedRows(rows.table, rows.columns[kept], rows.mean[kept], (sign * rows.spread)[kept])

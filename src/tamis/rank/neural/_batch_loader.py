@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from tamis.kernels.arrays.blocks import blocks
-from tamis.rank.neural._rows import (
-    Rows,
+from tamis.rank.neural._standardized_rows import (
+    StandardizedRows,
     batch_at,
     contiguous_batches,
     is_dask,
@@ -19,40 +19,40 @@ from tamis.rank.neural._rows import (
     spread_batches,
 )
 
-_AT_ONCE = 2**25  # numbers that are held on the CPU at once
+_MAX_HELD = 2**25  # numbers that are held on the CPU at once
 _PIECE = 2**21  # numbers that are standardized at once
 _SHARE = 0.25  # of the free memory of a GPU that a table may take
 
 
-class Feed:
-    """Standardized batches on a device; a table that fits there is moved once and shrinks with the columns in use."""
+class BatchLoader:
+    """Standardized batches on a device; a table that fits there is moved once, and keeps only the columns in use."""
 
-    def __init__(self, rows: Rows, device: torch.device, batch_size: int | None, seed: int) -> None:
+    def __init__(self, rows: StandardizedRows, device: torch.device, batch_size: int | None, seed: int) -> None:
         self.rows, self.device, self.seed = rows, device, seed
         n_samples, n_columns = rows.shape
         if batch_size is None and not is_dask(rows.table) and n_samples * n_columns <= numbers_at_once(device):
             batch_size = n_samples
         self.size = min(n_samples, batch_size or rows_per_batch(n_columns))
-        self.spread = spread_batches(rows.table, self.size)
+        self.batches = spread_batches(rows.table, self.size)
         self.columns = np.arange(n_columns)
-        self.whole = torch.cat(list(self._read_in_order())) if self.size == n_samples else None
+        self.tensor = torch.cat(list(self._read_in_order())) if self.size == n_samples else None
 
-    def in_turn(self) -> Iterator[Tensor]:
+    def in_order(self) -> Iterator[Tensor]:
         """All rows of the columns in use, batch after batch, in the order of the table."""
-        return self._read_in_order() if self.whole is None else iter([self.whole])
+        return self._read_in_order() if self.tensor is None else iter([self.tensor])
 
     def at(self, step: int) -> tuple[Tensor, slice]:
         """The batch of one step, and which rows it holds."""
-        if self.whole is not None:
-            return self.whole, slice(None)
-        batch = batch_at(self.spread, step, self.seed)
+        if self.tensor is not None:
+            return self.tensor, slice(None)
+        batch = batch_at(self.batches, step, self.seed)
         return self._tensor(batch), batch
 
-    def keep(self, places: Tensor) -> None:
+    def keep_columns(self, places: Tensor) -> None:
         """Use only some of the columns in use from now on."""
         self.columns = self.columns[places.cpu().numpy()]
-        if self.whole is not None:
-            self.whole = self.whole[:, places]
+        if self.tensor is not None:
+            self.tensor = self.tensor[:, places]
 
     def _read_in_order(self) -> Iterator[Tensor]:
         step = min(self.size, rows_per_batch(self.columns.size))
@@ -78,6 +78,6 @@ class Feed:
 def numbers_at_once(device: torch.device) -> int:
     """How many numbers of a table may lie on the device."""
     if device.type != "cuda":
-        return _AT_ONCE
+        return _MAX_HELD
     free, _ = torch.cuda.mem_get_info(device)
     return int(_SHARE * free / 4)
