@@ -8,7 +8,7 @@ from scipy import sparse
 
 from tamis.kernels.arrays.columns import as_columns
 from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
-from tamis.stop._permuted_cosines import permuted_cos2
+from tamis.stop._permuted_cosines import permuted_counts
 from tests.oracles.chance import fewest, most
 from tests.oracles.probes import permuted_best
 
@@ -30,7 +30,7 @@ def test_draws_reach_a_level_exactly_when_the_naive_loop_says_so(kept, fit_inter
     level = np.median(best)
     with sklearn.config_context(array_api_dispatch=True):
         search = search_after(container(X), y[:, None], kept, fit_intercept=fit_intercept)
-        counts = permuted_cos2(search, level, 60, np.random.RandomState(7))
+        counts = permuted_counts(search, level, 60, np.random.RandomState(7))
     np.testing.assert_array_equal(counts > 0, best >= level)
     assert counts.max() <= rest.size
 
@@ -43,8 +43,8 @@ def test_a_row_of_weight_three_is_permuted_as_three_rows():
     weighted = search_after(X, y, [2], weight)
     repeated = search_after(X[copies], y[copies], [2])
     level = 0.1
-    rate = np.mean(permuted_cos2(repeated, level, n_draws, np.random.RandomState(1)) > 0)
-    reached = np.sum(permuted_cos2(weighted, level, n_draws, np.random.RandomState(2)) > 0)
+    rate = np.mean(permuted_counts(repeated, level, n_draws, np.random.RandomState(1)) > 0)
+    reached = np.sum(permuted_counts(weighted, level, n_draws, np.random.RandomState(2)) > 0)
     assert 0.1 < rate < 0.9
     # both sides are estimates, so that the bound is taken at twice the spread: as many draws of half the size
     assert fewest(n_draws // 2, rate) <= reached / 2 <= most(n_draws // 2, rate)
@@ -62,7 +62,7 @@ def test_with_several_classes_all_of_what_is_left_of_the_indicators_is_permuted(
         means = np.array([Z[shuffled == c].mean(axis=0) for c in range(3)])
         expected.append(np.max(10 * np.sum(means**2, axis=0) / np.sum(Z**2, axis=0)))  # between over total scatter
     level = np.median(expected)
-    counts = permuted_cos2(search, level, 40, np.random.RandomState(3))
+    counts = permuted_counts(search, level, 40, np.random.RandomState(3))
     np.testing.assert_array_equal(counts > 0, np.array(expected) >= level)
 
 
@@ -71,4 +71,4 @@ def test_candidates_out_of_play_are_not_counted():
     X, y = rng.standard_normal((20, 6)), rng.standard_normal((20, 1))
     X[:, 5] = X[:, 0]
     X[:, 3] = 1.0
-    assert np.all(permuted_cos2(search_after(X, y, [0]), 0.0, 5, np.random.RandomState(0)) == 3)
+    assert np.all(permuted_counts(search_after(X, y, [0]), 0.0, 5, np.random.RandomState(0)) == 3)

@@ -41,6 +41,7 @@ class Candidates(ABC):
     """
 
     provides: ClassVar[frozenset[str]]
+    noun: ClassVar[str] = "feature"  # what people call one of them
 
     def __init__(
         self, table: Any, *, sample_weight: np.ndarray | None = None, column_names: Sequence[str] | None = None
@@ -154,6 +155,7 @@ class GroupCandidates(Candidates):
     """
 
     provides: ClassVar[frozenset[str]] = frozenset({COLUMNS, PERMUTED_COPIES})
+    noun: ClassVar[str] = "group"
 
     def __init__(
         self,

@@ -120,10 +120,10 @@ class CrossValidation(StoppingRule, name="cross-validation"):
         threshold = mean[best] if self.rule == "best" else mean[best] - error[best]
         chosen = int(np.flatnonzero(mean >= threshold)[0])
         kept = int(sizes[chosen])
-        reason = f"{kept} features predict best on held-out rows ({mean[chosen]:.4g} +- {error[chosen]:.2g})"
+        reason = f"{kept} {candidates.noun}s predict best on held-out rows ({mean[chosen]:.4g} +- {error[chosen]:.2g})"
         if self.rule == "one-se":
             reason = (
-                f"{kept} features are the fewest within one standard error of the best held-out score "
+                f"{kept} {candidates.noun}s are the fewest within one standard error of the best held-out score "
                 f"({mean[chosen]:.4g} against {mean[best]:.4g} +- {error[best]:.2g} with {sizes[best]})"
             )
         return StopDecision(

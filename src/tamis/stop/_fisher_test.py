@@ -109,25 +109,27 @@ class FisherTest(StoppingRule, name="fisher-test"):
         if self.against == "complete":
             return f"a model of {kept} features does not differ from that of all {len(path)} ranked {test}"
         name = candidates.name(path[kept].feature)
-        return f"feature {kept + 1}, '{name}', does not improve the model {test}"
+        return f"{candidates.noun} {kept + 1}, '{name}', does not improve the model {test}"
 
 
 def _next_p_values(path: Sequence[Step]) -> np.ndarray:
     """Eq. (8): with cos^2 ~ Beta(m/2, (v-m)/2), R ~ F(m, v - m); same tail, no division by zero."""
-    return np.array([probe_survival(s.criterion, s.info["dof"], s.info["n_targets"]) for s in path])
+    laws = ((step.criterion, *(step.info[name] for name in ("dof", "n_targets", "n_columns"))) for step in path)
+    return np.array([probe_survival(*law) for law in laws])
 
 
 def _complete_p_values(path: Sequence[Step]) -> np.ndarray:
     """Eq. (7): sub-models of 0 .. K - 1 features against that of K."""
     if any(step.info["n_targets"] > 1 for step in path):
         raise ValueError("FisherTest(against='complete') is for one target; use against='next' with several classes")
-    n_complete, dof = len(path), path[-1].info["dof"] - 1
+    n_columns = np.array([step.info["n_columns"] for step in path])
+    n_complete, dof = int(n_columns.sum()), path[-1].info["dof"] - n_columns[-1]
     if dof <= 0:
         raise ValueError(
             f"the complete model of {n_complete} features leaves no degree of freedom; give the ranker a smaller "
             "max_features, or use against='next'"
         )
-    left = 1 - np.array([0.0, *(step.info["r2"] for step in path)])
-    dropped = np.arange(n_complete, 0, -1)
-    ratio = (left[:-1] - left[-1]) / dropped / max(left[-1] / dof, np.finfo(float).tiny)
+    unexplained = 1 - np.array([0.0, *(step.info["r2"] for step in path)])
+    dropped = np.cumsum(n_columns[::-1])[::-1]
+    ratio = (unexplained[:-1] - unexplained[-1]) / dropped / max(unexplained[-1] / dof, np.finfo(float).tiny)
     return fdtrc(dropped, dof, ratio)

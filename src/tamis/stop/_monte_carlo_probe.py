@@ -238,11 +238,11 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         kept = kept_below(curve, level)
         standing = "risk" if self.fdr is None else "false discovery rate"
         if kept == order.size:
-            reason = f"all {kept} ranked features stand out from permuted copies at a {standing} of {level:g}"
+            reason = f"all {kept} ranked {candidates.noun}s stand out from permuted copies at a {standing} of {level:g}"
         else:
             reason = (
-                f"feature {kept + 1}, '{candidates.name(int(order[kept]))}', does not stand out from permuted "
-                f"copies (p = {apart(curve[kept], level)} in {n_drawn} draws, {standing} {level:g})"
+                f"{candidates.noun} {kept + 1}, '{candidates.name(int(order[kept]))}', does not stand out from "
+                f"permuted copies (p = {apart(curve[kept], level)} in {n_drawn} draws, {standing} {level:g})"
             )
         return StopDecision(
             kept,

@@ -12,13 +12,16 @@ from sklearn.base import clone
 from tamis._sklearn import Interval, StrOptions, move_to
 from tamis.base import Candidates, Ranker, Ranking, Step, StopDecision, StoppingRule, track
 from tamis.kernels.probe.law import best_of, check_draws, enough_draws, probe_survival, shape_moments, tail_error
+from tamis.kernels.solvers.group_search import GroupSearch
 from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 from tamis.stop._cut import apart, kept_below
-from tamis.stop._permuted_cosines import permuted_cos2
+from tamis.stop._permuted_cosines import permuted_counts
 
 _TAIL_ERROR = 0.25  # share by which the Gaussian law may err before "auto" turns to permutations
 _BATCH_ELEMENTS = 2**25
 _SAMPLE_ELEMENTS = 2**24
+
+Search = OrthogonalSearch | GroupSearch
 
 
 class Probe(StoppingRule, name="probe"):
@@ -58,8 +61,9 @@ class Probe(StoppingRule, name="probe"):
     Notes
     -----
     Deviations from the paper: the calibrated correction; :math:`v = N - n` with an intercept and :math:`N - n + 1`
-    without (the paper uses the former throughout); with :math:`m` target columns (several classes) the law is
-    :math:`\mathrm{Beta}(\tfrac m2, \tfrac{v-m}2)`. Section 3.2 prints "if G_n > r, select", which is reversed.
+    without (the paper uses the former throughout); with :math:`m` target columns (several classes), or groups of
+    :math:`m` columns, the law is :math:`\mathrm{Beta}(\tfrac m2, \tfrac{v-m}2)`, with several of both Rao's
+    approximation for Wilks' lambda. Section 3.2 prints "if G_n > r, select", which is reversed.
 
     References
     ----------
@@ -125,7 +129,7 @@ class Probe(StoppingRule, name="probe"):
 
     def _analytic_at(self, step: Step) -> float:
         info = step.info
-        survival = probe_survival(step.criterion, info["dof"], info["n_targets"])  # Eq. (3)
+        survival = probe_survival(step.criterion, info["dof"], info["n_targets"], info["n_columns"])  # Eq. (3)
         return survival if self.correction == "none" else best_of(survival, info["n_candidates"])
 
     def _curve(self, path: Sequence[Step], chances: Sequence[float]) -> np.ndarray:
@@ -160,13 +164,15 @@ class Probe(StoppingRule, name="probe"):
 
     def _reason(self, candidates: Candidates, path: Sequence[Step], curve: np.ndarray, kept: int) -> str:
         if kept == len(path):
-            return f"all {kept} features that could be ranked beat a random feature at a risk of {self.risk:g}"
+            noun = candidates.noun
+            return f"all {kept} {noun}s that could be ranked beat a random {noun} at a risk of {self.risk:g}"
         name = candidates.name(path[kept].feature)
         n = path[kept].info["n_candidates"]
-        rival = "a random feature" if self.correction == "none" or n == 1 else f"the best of {n} random features"
+        noun = candidates.noun
+        rival = f"a random {noun}" if self.correction == "none" or n == 1 else f"the best of {n} random {noun}s"
         chance = apart(1 - curve[kept], 1 - self.risk)
         return (
-            f"feature {kept + 1}, '{name}', would beat {rival} with probability {chance} only ({1 - self.risk:g} asked)"
+            f"{noun} {kept + 1}, '{name}', would beat {rival} with probability {chance} only ({1 - self.risk:g} asked)"
         )
 
     def _by_permutation(
@@ -178,33 +184,32 @@ class Probe(StoppingRule, name="probe"):
         rng: np.random.RandomState,
     ) -> list[float]:
         """Chance per step, permuting wherever the analytic law cannot be trusted, up to the first that is refused."""
-        columns = candidates.as_columns(fit_intercept=ranker.fit_intercept)
-        search = OrthogonalSearch(columns, ranker.encode_target(np.asarray(y)))
+        search = ranker.search(candidates, ranker.encode_target(np.asarray(y)))
         shape = self._column_shapes(search, rng) if self.null == "auto" else None
         chances: list[float] = []
         for step in track(ranker, path, task_name="probe"):
             if shape is None or self._far_from_gaussian(search, step, shape):
-                search.catch_up()
+                search.update_candidates()
                 chances.append(self._permuted_chance(search, step, rng))
             else:
                 chances.append(self._analytic_at(step))
             refused = self._curve(path[: len(chances)], chances)[-1] > self.risk
-            if refused or not search.walk(step.feature):
+            if refused or not search.select(step.feature):
                 break
         return chances + self._analytic(path[len(chances) :])  # beyond the cut, for the eye only
 
-    def _column_shapes(self, search: OrthogonalSearch, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+    def _column_shapes(self, search: Search, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         """Skewness and kurtosis of up to 1000 candidates, fewer where these are long."""
-        varying = np.flatnonzero(move_to(search.front.alive, xp=np, device="cpu"))
+        varying = search.remaining_columns()
         most = int(np.clip(_SAMPLE_ELEMENTS // search.columns.n_samples, 10, 1000))
         sample = varying if varying.size <= most else np.sort(rng.choice(varying, most, replace=False))
         return _shapes(search, search.columns.columns(sample))
 
-    def _far_from_gaussian(self, search: OrthogonalSearch, step: Step, shape: tuple[np.ndarray, np.ndarray]) -> bool:
+    def _far_from_gaussian(self, search: Search, step: Step, shape: tuple[np.ndarray, np.ndarray]) -> bool:
         tail = self.risk / (step.info["n_candidates"] if self.correction == "best-of-remaining" else 1)
         return tail_error(shape, _shapes(search, search.Y), search.columns.total, tail) > _TAIL_ERROR
 
-    def _permuted_chance(self, search: OrthogonalSearch, step: Step, rng: np.random.RandomState) -> float:
+    def _permuted_chance(self, search: Search, step: Step, rng: np.random.RandomState) -> float:
         """(1 + draws that reach the feature) / (1 + draws), or the same over every candidate of every draw."""
         reached = drawn = 0
         n_draws = max(self.n_draws, int(np.ceil(1 / self.risk)) - 1)
@@ -213,7 +218,8 @@ class Probe(StoppingRule, name="probe"):
         # the criterion is compared up to rounding: a permutation that restores the data must count
         observed = step.criterion * (1 - 1e-9)
         while drawn < n_draws:
-            counts = permuted_cos2(search, observed, min(batch, n_draws - drawn), rng)
+            n_now = min(batch, n_draws - drawn)
+            counts = permuted_counts(search, observed, n_now, rng, n_columns=step.info["n_columns"])
             reached += int(np.sum(counts > 0) if pool == 1 else counts.sum())
             drawn += counts.size
             if 1 + reached > self.risk * (1 + n_draws * pool):
@@ -221,5 +227,5 @@ class Probe(StoppingRule, name="probe"):
         return min(1.0, (1 + reached) / (1 + drawn * pool))
 
 
-def _shapes(search: OrthogonalSearch, columns: Any) -> tuple[np.ndarray, np.ndarray]:
+def _shapes(search: Search, columns: Any) -> tuple[np.ndarray, np.ndarray]:
     return shape_moments(*move_to(columns, search.columns.sqrt_weight, xp=np, device="cpu"))

@@ -72,10 +72,11 @@ class TopK(StoppingRule, name="top-k"):
         """Cut at the given number."""
         asked = self.most(ranking.scores.size)
         kept = min(asked, ranking.order.size)
+        noun = candidates.noun
         if kept < asked:
-            reason = f"all {kept} features that could be ranked, though {asked} were asked for: the others add nothing"
+            reason = f"all {kept} {noun}s that could be ranked, though {asked} were asked for: the others add nothing"
         elif self.n_features is None:
-            reason = f"all {kept} features, as asked"
+            reason = f"all {kept} {noun}s, as asked"
         else:
-            reason = f"the first {kept} of {ranking.scores.size} features, as asked"
+            reason = f"the first {kept} of {ranking.scores.size} {noun}s, as asked"
         return StopDecision(kept, reason)

@@ -31,8 +31,8 @@ def test_steps_are_those_of_the_search_that_projects_every_group_anew(seed, n_ta
     X, members, Y = make_problem(seed, n_targets)
     found = list(GroupSearch(as_columns(X, fit_intercept=fit_intercept), members, Y))
     expected = search_groups(X, members, Y, fit_intercept=fit_intercept)
-    assert [step.group for step in found] == [group for group, _ in expected]
-    np.testing.assert_allclose([step.explained for step in found], [value for _, value in expected], rtol=1e-6)
+    assert [step.feature for step in found] == [group for group, _ in expected]
+    np.testing.assert_allclose([step.cos2 for step in found], [value for _, value in expected], rtol=1e-6)
 
 
 @QUICK
@@ -42,8 +42,8 @@ def test_groups_of_one_column_are_searched_as_columns(seed, n_targets):
     columns = as_columns(X)
     found = list(GroupSearch(columns, [np.array([j]) for j in range(X.shape[1])], Y))
     expected = list(OrthogonalSearch(columns, Y))
-    assert [step.group for step in found] == [step.feature for step in expected]
-    np.testing.assert_allclose([step.explained for step in found], [step.cos2 for step in expected], rtol=1e-8)
+    assert [step.feature for step in found] == [step.feature for step in expected]
+    np.testing.assert_allclose([step.cos2 for step in found], [step.cos2 for step in expected], rtol=1e-8)
     for step, column in zip(found, expected, strict=True):
         assert (step.n_candidates, step.n_targets) == (column.n_candidates, column.n_targets)
         np.testing.assert_allclose(step.directions[0].loading, column.loading, rtol=1e-6, atol=1e-9)
@@ -56,7 +56,7 @@ def test_a_group_that_others_span_is_redundant_and_dependent_columns_add_no_dire
     y = X[:, [0]] + X[:, [1]] + 0.1 * rng.standard_normal((30, 1))
     members = [np.array([0, 1, 5]), np.array([5]), np.array([2, 6]), np.array([6])]
     steps = list(GroupSearch(as_columns(X), members, y))
-    assert [step.group for step in steps] == [1, 0, 2]
+    assert [step.feature for step in steps] == [1, 0, 2]
     assert [len(step.directions) for step in steps] == [1, 1, 1]
     first = next(GroupSearch(as_columns(X), members, y).follow([0]))
     assert len(first.directions) == 2
@@ -69,8 +69,8 @@ def test_weights_count_as_repeated_rows():
     weight = np.random.RandomState(0).randint(1, 4, len(X))
     weighted = list(GroupSearch(as_columns(X, weight.astype(float)), members, Y))
     repeated = list(GroupSearch(as_columns(np.repeat(X, weight, axis=0)), members, np.repeat(Y, weight, axis=0)))
-    assert [(step.group, step.dof) for step in weighted] == [(step.group, step.dof) for step in repeated]
-    np.testing.assert_allclose([step.explained for step in weighted], [step.explained for step in repeated])
+    assert [(step.feature, step.dof) for step in weighted] == [(step.feature, step.dof) for step in repeated]
+    np.testing.assert_allclose([step.cos2 for step in weighted], [step.cos2 for step in repeated])
 
 
 @pytest.mark.parametrize("n_targets", [1, 3])

@@ -42,7 +42,7 @@ _REDUNDANT = 1e-10  # share of a column's squared norm below which it lies in th
 class ColumnDirection:
     """One column of a selected group and the direction that it adds."""
 
-    column: int
+    feature: int  # the column
     q: np.ndarray  # unit vector of shape (n_samples,)
     loading: np.ndarray  # z = sum_i loading_i q_i, this direction last
     projection: np.ndarray  # q' Y, one entry per target
@@ -52,13 +52,14 @@ class ColumnDirection:
 class GroupDirection:
     """One step: the group, the directions that its columns add, and what they explain."""
 
-    group: int
-    explained: float  # 1 - Lambda
+    feature: int  # the group
+    cos2: float  # what it explains, 1 - Lambda
     n_candidates: int  # groups that remained before this step, the selected one included
     n_targets: int  # rank of P Y before this step
     dof: float  # dimension of the space in which the step was judged
     directions: tuple[ColumnDirection, ...]  # as many as the rank of P Z_g
     redundant: np.ndarray  # groups that lie in the span of the selected ones since this step
+    orthogonality_loss: float  # largest |cosine| between its directions and the earlier ones
 
 
 @dataclass
@@ -168,6 +169,29 @@ class GroupSearch:
             return np.zeros(len(self.members)), np.ones(len(self.members))
         return self._judge(whitener)
 
+    def select(self, group: int) -> bool:
+        """Project one group out of everything; False if it adds nothing or Y is explained."""
+        return next(self.follow([group]), None) is not None
+
+    def update_candidates(self) -> None:
+        """Nothing waits to be projected: :meth:`select` does it at once."""
+
+    def remaining_columns(self) -> np.ndarray:
+        """Columns of the groups that are neither selected nor redundant."""
+        remaining = [self.members[g] for g in np.flatnonzero(self.remaining).tolist()]
+        return np.sort(np.concatenate([np.empty(0, dtype=np.int64), *remaining]))
+
+    def count_reaching(self, bases: Sequence[np.ndarray], explained: float, n_columns: int = 1) -> np.ndarray:
+        """How many remaining groups do at least as well on other targets as one of ``n_columns`` on ``Y``.
+
+        Groups of different sizes are compared by their survivals.
+        """
+        counts = np.empty(len(bases), dtype=int)
+        for b, U in enumerate(bases):
+            level = probe_survival(explained, self.dof, U.shape[1], n_columns)
+            counts[b] = np.count_nonzero(self.survivals_against(U)[self.remaining] <= level * (1 + 1e-9))
+        return counts
+
     def survivals_against(self, U: np.ndarray) -> np.ndarray:
         """That chance of every remaining group, for other orthonormal targets in the same space; 1 for the others."""
         product = to_numpy(self.columns.dot(self.columns.as_array(U))) * self._scale[:, None]
@@ -210,7 +234,9 @@ class GroupSearch:
         shared = Q.T @ U
         wilks = np.linalg.det(np.eye(U.shape[1]) - shared.T @ shared)
         explained = float(np.clip(1.0 - wilks, 0.0, 1.0))
-        return GroupDirection(group, explained, n_candidates, U.shape[1], dof, directions, redundant)
+        earlier = np.array(self.basis[:start]).reshape(start, len(Q))
+        loss = float(np.abs(earlier @ Q).max(initial=0.0))
+        return GroupDirection(group, explained, n_candidates, U.shape[1], dof, directions, redundant, loss)
 
     def _add_columns(self, group: np.ndarray) -> Iterator[ColumnDirection]:
         """Directions of the columns that the basis and those before them do not span."""

@@ -32,7 +32,7 @@ Every accepted step is therefore the one that the search over all candidates mak
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,11 +112,6 @@ class ProjectedCandidates:
         """The same of some candidates."""
         every = (self.num, self.norm2, self.initial_norm2, self.redundant_norm2)
         return ProjectedCandidates(*(xp.take(values, places, axis=0) for values in every))
-
-    @property
-    def alive(self) -> Array:
-        """Former name of ``remaining``, until the stopping rules say so."""
-        return self.remaining
 
 
 class OrthogonalSearch:
@@ -431,10 +426,23 @@ class OrthogonalSearch:
             return None
         return _Choice(j, q, loading, self._exact_cos2(q, whitener), int(whitener.matrix.shape[1]))
 
-    # Former names, until the stopping rules use those above.
-    walk, catch_up = select, update_candidates
+    def remaining_columns(self) -> np.ndarray:
+        """Candidates that are neither selected nor redundant."""
+        return np.flatnonzero(to_numpy(self.projected.remaining))
 
-    @property
-    def front(self) -> ProjectedCandidates:
-        """Former name of ``projected``."""
-        return self.projected
+    def count_reaching(self, bases: Sequence[np.ndarray], cos2: float, n_columns: int = 1) -> np.ndarray:
+        """How many remaining candidates reach ``cos2`` with each of other targets, orthonormal and off the basis.
+
+        One product of the table serves all of them.
+        """
+        xp = self.xp
+        product = self.columns.dot(self.columns.as_array(np.concatenate(bases, axis=1)))
+        unreachable = xp.full_like(self.projected.norm2, xp.inf)
+        needed = xp.where(self.projected.remaining, self.projected.norm2, unreachable)
+        needed = needed * max(cos2, np.finfo(float).tiny)
+        counts, start = np.empty(len(bases), dtype=int), 0
+        for b, U in enumerate(bases):
+            reached = xp.sum(product[:, start : start + U.shape[1]] ** 2, axis=1) >= needed
+            counts[b] = int(xp.sum(xp.astype(reached, xp.int64)))
+            start += U.shape[1]
+        return counts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.linear_model import lars_path
 
 from tamis._sklearn import StrOptions, move_to
 from tamis.kernels.arrays.columns import Columns
+from tamis.kernels.solvers.group_search import GroupDirection, GroupSearch
 from tamis.kernels.solvers.orthogonal_search import Direction, OrthogonalSearch
 from tamis.rank.forward._least_squares import LeastSquaresRanker
 
@@ -40,6 +41,8 @@ class ForwardLeastSquares(LeastSquaresRanker):
         Share of its squared norm below which a candidate is redundant.
     dictionary : dictionary, default=None
         Source of computed candidates, as for :class:`GramSchmidt` (``algorithm="omp"`` only).
+    groups : array-like of shape (n_features,) or mapping, default=None
+        Columns that enter together, as for :class:`GramSchmidt` (``algorithm="omp"`` only).
 
     Attributes
     ----------
@@ -81,6 +84,7 @@ class ForwardLeastSquares(LeastSquaresRanker):
         max_features: int | None = None,
         tol: float | None = None,
         dictionary: Any = None,
+        groups: Any = None,
     ) -> None:
         self.stop = stop
         self.algorithm = algorithm
@@ -90,6 +94,7 @@ class ForwardLeastSquares(LeastSquaresRanker):
         self.max_features = max_features
         self.tol = tol
         self.dictionary = dictionary
+        self.groups = groups
 
     def _directions(self, columns: Columns, Y: np.ndarray, n_first: int | None) -> Iterator[Direction]:
         search = OrthogonalSearch(
@@ -103,6 +108,11 @@ class ForwardLeastSquares(LeastSquaresRanker):
                 "or multiclass='ovr' or 'ovo'"
             )
         return search.follow(_lars_order(columns, search, n_first))
+
+    def _group_directions(self, columns: Columns, members: list[np.ndarray], Y: np.ndarray) -> Iterable[GroupDirection]:
+        if self.algorithm == "lars":
+            raise ValueError("algorithm='lars' takes no groups of columns; use algorithm='omp'")
+        return GroupSearch(columns, members, Y, project_candidates=False, tol=self.tol)
 
 
 def _lars_order(columns: Columns, search: OrthogonalSearch, limit: int | None) -> list[int]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tamis._sklearn import StrOptions
 from tamis.kernels.arrays.columns import Columns
+from tamis.kernels.solvers.group_search import GroupDirection, GroupSearch
 from tamis.kernels.solvers.orthogonal_search import Direction, OrthogonalSearch
 from tamis.rank.forward._least_squares import LeastSquaresRanker
 
@@ -46,6 +47,10 @@ class GramSchmidt(LeastSquaresRanker):
     dictionary : dictionary, default=None
         Source of candidates computed from ``X``, such as :class:`tamis.dictionary.Monomials`. Selected features are
         then the dictionary's: ``support_`` has one entry per candidate, ``transform`` computes the selected ones.
+    groups : array-like of shape (n_features,) or mapping, default=None
+        A label per column, or label -> columns (names or places): columns of a group enter together. The next group is
+        the one that a random group of as many columns would least likely beat; ``scores_`` is then its squared multiple
+        correlation with the residual of the target (one minus Wilks' lambda with more than two classes).
 
     Attributes
     ----------
@@ -98,6 +103,7 @@ class GramSchmidt(LeastSquaresRanker):
         max_features: int | None = None,
         tol: float | None = None,
         dictionary: Any = None,
+        groups: Any = None,
     ) -> None:
         self.stop = stop
         self.task = task
@@ -107,6 +113,10 @@ class GramSchmidt(LeastSquaresRanker):
         self.max_features = max_features
         self.tol = tol
         self.dictionary = dictionary
+        self.groups = groups
 
     def _directions(self, columns: Columns, Y: np.ndarray, n_first: int | None) -> Iterator[Direction]:
         return iter(OrthogonalSearch(columns, Y, orthogonalization=self.orthogonalization, tol=self.tol, limit=n_first))
+
+    def _group_directions(self, columns: Columns, members: list[np.ndarray], Y: np.ndarray) -> Iterable[GroupDirection]:
+        return GroupSearch(columns, members, Y, tol=self.tol)

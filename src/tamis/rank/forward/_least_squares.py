@@ -14,13 +14,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._sklearn import HasMethods, Interval, StrOptions, check_feature_names_in, fit_context
-from tamis.base import Candidates, DictionaryCandidates, Ranker, SequentialRanker, Step
+from tamis.base import GROUPS_CONSTRAINT, Candidates, DictionaryCandidates, Ranker, SequentialRanker, Step
 from tamis.base._validation import known_names
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
+from tamis.kernels.solvers.group_search import ColumnDirection, GroupDirection, GroupSearch
 from tamis.kernels.solvers.orthogonal_search import Direction, OrthogonalSearch
 from tamis.rank._subproblems import SubproblemMixin
-from tamis.rank.forward._least_squares_model import LeastSquaresModel, model_from_path
+from tamis.rank.forward._least_squares_model import LeastSquaresModel, Term, model_from_path
 
 
 class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
@@ -34,6 +35,7 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
     provides: ClassVar[frozenset[str]] = Ranker.provides | {
         "array_api",
         "dictionary",
+        "groups",
         "nested_linear",
         "sample_weight",
         "sparse",
@@ -48,16 +50,22 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         "max_features": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, 1, closed="neither"), None],
         "dictionary": [HasMethods(["compute"]), None],
+        "groups": GROUPS_CONSTRAINT,
     }
 
     fit_intercept: bool
     max_features: int | None
     tol: float | None
     dictionary: Any
+    groups: Any
 
     @abstractmethod
     def _directions(self, columns: Columns, Y: np.ndarray, n_first: int | None) -> Iterator[Direction]:
         """The method's search."""
+
+    @abstractmethod
+    def _group_directions(self, columns: Columns, members: list[np.ndarray], Y: np.ndarray) -> Iterable[GroupDirection]:
+        """The same among groups of columns."""
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LeastSquaresRanker:
@@ -78,6 +86,8 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         return self
 
     def _make_candidates(self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None) -> Candidates:
+        if self.dictionary is not None and self.groups is not None:
+            raise ValueError("groups are of columns of X, but a dictionary computes other features: give one of them")
         if self.dictionary is None:
             return super()._make_candidates(X, y, sample_weight)
         return DictionaryCandidates(
@@ -111,6 +121,13 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         """The target as columns: the quantity, or indicators of the classes."""
         return encode_target(y, self.task).values
 
+    def search(self, candidates: Candidates, values: np.ndarray) -> OrthogonalSearch | GroupSearch:
+        """A search among the candidates for what explains the target columns, at its start."""
+        columns = candidates.as_columns(fit_intercept=self.fit_intercept)
+        if candidates.members is None:
+            return OrthogonalSearch(columns, values, tol=self.tol)
+        return GroupSearch(columns, candidates.members, values, tol=self.tol)
+
     def _steps(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
     ) -> Iterator[Step]:
@@ -118,23 +135,31 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         columns = candidates.as_columns(fit_intercept=self.fit_intercept)
         self._set_null_model(columns, target.values, target.classes, candidates.sample_weight)
         n_first = min((most for most in (n_first, self.max_features) if most is not None), default=None)
-        steps = self._described(columns, target.values, self._directions(columns, target.values, n_first))
-        return islice(steps, n_first)
+        if candidates.members is None:
+            directions: Iterable[Any] = self._directions(columns, target.values, n_first)
+        else:
+            directions = self._group_directions(columns, candidates.members, target.values)
+        return islice(self._described(columns, target.values, directions), n_first)
 
     def _path_along(self, candidates: Candidates, y: np.ndarray | None, order: np.ndarray) -> tuple[Step, ...]:
-        columns, values = candidates.as_columns(fit_intercept=self.fit_intercept), self.encode_target(np.asarray(y))
-        search = OrthogonalSearch(columns, values, tol=self.tol)
-        return tuple(self._described(columns, values, search.follow(order.tolist())))
+        values = self.encode_target(np.asarray(y))
+        search = self.search(candidates, values)
+        return tuple(self._described(search.columns, values, search.follow(order.tolist())))
 
-    def _described(self, columns: Columns, values: np.ndarray, directions: Iterable[Direction]) -> Iterator[Step]:
+    def _described(
+        self, columns: Columns, values: np.ndarray, directions: Iterable[Direction | GroupDirection]
+    ) -> Iterator[Step]:
         """Directions as steps, with the error of the least-squares model that they build."""
         xp = columns.xp
         residual = columns.center_rows(columns.as_array(values))
         leverage = columns.sqrt_weight**2 / columns.total if self.fit_intercept else 0 * columns.sqrt_weight
-        total2 = float(xp.sum(residual**2))
-        for n, step in enumerate(directions, start=1):
-            residual = residual - step.q[:, None] * columns.as_array(step.projection)[None, :]
-            leverage = leverage + step.q**2
+        total2, n_terms = float(xp.sum(residual**2)), 0
+        for step in directions:
+            added = [step] if isinstance(step, Direction) else step.directions
+            for each in added:
+                q = columns.as_array(each.q) if isinstance(each, ColumnDirection) else each.q
+                residual = residual - q[:, None] * columns.as_array(each.projection)[None, :]
+                leverage = leverage + q**2
             # the leave-one-out error of a row is residual / (1 - leverage), infinite where only the row predicts itself
             factor = 1 - leverage
             residual2 = xp.sum(residual**2, axis=1)
@@ -143,19 +168,19 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
                 step.feature,
                 step.cos2,
                 {
-                    # dimension of the space in which step n's angle is taken: N - n once an intercept is out
-                    "dof": columns.total - n + (0 if self.fit_intercept else 1),
+                    # dimension of the space in which the step's angle is taken: N - n once an intercept is out
+                    "dof": columns.total - n_terms - int(self.fit_intercept),
                     "n_candidates": step.n_candidates,
                     "n_targets": step.n_targets,
+                    "n_columns": len(added),
                     "r2": 1.0 - float(xp.sum(residual2)) / total2,
                     "press": np.inf if bool(xp.any(factor <= 1e-10)) else press / columns.total,
                     "redundant": step.redundant,
                     "orthogonality": step.orthogonality_loss,
-                    "loading": step.loading,
-                    "projection": step.projection,
-                    "mean": float(columns.means(np.array([step.feature]))[0]),
+                    "terms": tuple(_term(columns, each) for each in added),
                 },
             )
+            n_terms += len(added)
 
     def _set_null_model(
         self, columns: Columns, values: np.ndarray, classes: np.ndarray | None, weight: np.ndarray | None
@@ -180,8 +205,15 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
             raise ValueError("several problems have no single model; subproblems_ holds a fitted ranker for each")
         if not 0 <= n_features <= len(self.path_):
             raise ValueError(f"n_features={n_features}, but the path holds {len(self.path_)} steps")
-        classes = getattr(self, "classes_", None)
-        return model_from_path(self.path_[:n_features], np.array(self._target_mean), classes, self.null_press_)
+        starts = [
+            place == 0 or step.info["terms"] is not self.path_[place - 1].info["terms"]
+            for place, step in enumerate(self.path_)
+        ]  # columns of a group have their step in common
+        if n_features < len(self.path_) and not starts[n_features]:
+            raise ValueError(f"the first n_features={n_features} columns of the path end within a group of them")
+        steps = [step for step, is_first in zip(self.path_[:n_features], starts, strict=False) if is_first]
+        classes = self.classes_ if hasattr(self, "classes_") else None
+        return model_from_path(steps, np.array(self._target_mean), classes, self.null_press_)
 
     @property
     def estimator_(self) -> LeastSquaresModel:
@@ -190,9 +222,10 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
 
     @property
     def redundant_(self) -> dict[int, np.ndarray]:
-        """Per feature of the path, the candidates in the span of the path since it was added."""
+        """Per feature of the path, or label of a group, the candidates in the span of the path since it was added."""
         check_is_fitted(self)
-        return {step.feature: step.info["redundant"] for step in self.path_ if step.info["redundant"].size}
+        redundant = ((step.info.get("group", step.feature), step.info["redundant"]) for step in self.path_)
+        return {feature: others for feature, others in redundant if others.size}
 
     def transform(self, X: Any) -> Any:
         """Keep the selected columns of ``X``, or compute the selected features of the dictionary.
@@ -241,6 +274,12 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
             tags.input_tags.sparse = _takes_sparse(self.dictionary)
             tags.array_api_support = False
         return tags
+
+
+def _term(columns: Columns, direction: Direction | ColumnDirection) -> Term:
+    """What the model needs to know of a column."""
+    mean = float(columns.means(np.array([direction.feature]))[0])
+    return Term(direction.feature, direction.loading, direction.projection, mean)
 
 
 def _finite(dictionary: Any) -> Any:

@@ -61,22 +61,33 @@ class LeastSquaresModel(LinearModel):
     press: float
 
 
+@dataclass(frozen=True)
+class Term:
+    """One column of a model: its coordinates on the orthogonal directions, and what its own direction explains."""
+
+    feature: int
+    loading: np.ndarray
+    projection: np.ndarray
+    mean: float
+
+
 def model_from_path(
-    path: Sequence[Step], target_mean: np.ndarray, classes: np.ndarray | None, empty_press: float
+    path: Sequence[Step], target_mean: np.ndarray, classes: np.ndarray | None, null_press: float
 ) -> LeastSquaresModel:
     """Solve ``R coef = Q' Y`` with the triangular factor that the path recorded: no refit, no pass over the data."""
-    k = len(path)
+    terms: list[Term] = [term for step in path for term in step.info["terms"]]
+    k = len(terms)
     R = np.zeros((k, k))
-    for column, step in enumerate(path):
-        R[: column + 1, column] = step.info["loading"]
-    projections = np.array([step.info["projection"] for step in path]).reshape(k, target_mean.size)
+    for column, term in enumerate(terms):
+        R[: column + 1, column] = term.loading
+    projections = np.array([term.projection for term in terms]).reshape(k, target_mean.size)
     coef = solve_triangular(R, projections) if k else projections
-    means = np.array([step.info["mean"] for step in path])
+    means = np.array([term.mean for term in terms])
     return LeastSquaresModel(
-        features=np.array([step.feature for step in path], dtype=np.int64),
+        features=np.array([term.feature for term in terms], dtype=np.int64),
         coef=coef,
         intercept=target_mean - means @ coef,
         r2=path[-1].info["r2"] if k else 0.0,
-        press=path[-1].info["press"] if k else empty_press,
+        press=path[-1].info["press"] if k else null_press,
         classes=classes,
     )
