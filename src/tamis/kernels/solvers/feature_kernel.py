@@ -268,8 +268,16 @@ def resolve_gamma(gamma: float | str, Z: Table) -> float:
     n_features = max(Z.shape[1], 1)
     if gamma == "auto":
         return 1.0 / n_features
-    variance = Z.multiply(Z).mean() - Z.mean() ** 2 if sparse.issparse(Z) else Z.var()
-    return 1.0 / (n_features * (float(variance) or 1.0))
+    return 1.0 / (n_features * (_variance(Z) or 1.0))
+
+
+def _variance(Z: Table) -> float:
+    """Of all entries of a table; a sparse one's zeros are counted, not formed."""
+    if not sparse.issparse(Z):
+        return float(Z.var())
+    size = Z.shape[0] * Z.shape[1]
+    mean = float(Z.data.sum()) / size
+    return (float(np.sum((Z.data - mean) ** 2)) + (size - Z.nnz) * mean**2) / size
 
 
 def criterion_changes(kernel: FeatureKernel, V: np.ndarray, features: np.ndarray) -> np.ndarray:

@@ -73,10 +73,11 @@ class PerceptronElimination(Ranker):
         Size of the slack feature that every row has for itself, relative to the row: errors are allowed, at a price
         that falls with it. 0 is the paper's perceptron, which settles only where a hyperplane separates the classes.
     step : int, float or "halving", default=0.1
-        Features to leave out at a time once none can be spared: a count, a fraction of those left, or down to the next
-        power of two. Without slack what is left then is ranked by its weights, for fewer may not separate the classes.
+        Features to eliminate at a time once none can be spared: a count, a fraction of the remaining ones, or down to a
+        power of two. Without slack those that remain then are ranked by their weights, for fewer may not separate the
+        classes.
     fit_intercept : bool, default=True
-        Add a constant feature, of the table's root mean square, that is never left out.
+        Add a constant feature, of the table's root mean square, that is never eliminated.
     max_iter : int, default=5000
         Passes over the rows in one run.
     standardize : bool, default=True
@@ -87,11 +88,11 @@ class PerceptronElimination(Ranker):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        Share of :math:`\|w\|_q^q` that a feature had when it was left out; NaN for constant columns, which are not
+        Share of :math:`\|w\|_q^q` that a feature had when it was eliminated; NaN for constant columns, which are not
         ranked.
     path_ : tuple of Step
-        Best feature first; ``info`` holds ``n_features`` and ``p`` of the round in which it left, and ``spared``,
-        whether the inequality let it go.
+        Best feature first; ``info`` holds ``n_features`` and ``p`` of the round in which it was eliminated, and
+        ``spared``, whether the inequality allowed it.
     n_iter_ : int
         Passes of all runs.
     order_, ranking_, support_, stop_
@@ -250,7 +251,7 @@ class PerceptronElimination(Ranker):
         return min(count_spare(hyperplanes.powers[:, leaving], hyperplanes.budgets), leaving.size - 1)
 
     def _describe_choice(self, hyperplanes: _Hyperplanes, alive: np.ndarray, next_out: str) -> dict[str, Any]:
-        """How many features are left where none can be spared, and why."""
+        """How many features remain where none can be spared, and why."""
         gamma = min(run.gamma for run in hyperplanes.runs)
         n_left = f"{alive.size} feature{'s' if alive.size > 1 else ''}"
         if not hyperplanes.converged:

@@ -48,7 +48,7 @@ class RFE(Ranker):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half. With ``groups`` it counts groups.
     step : int, float or "halving", default=1
-        Features to leave out at a time, the fraction of those left, or down to the next power of two. With ``groups``
+        Features to eliminate at a time, the fraction of the remaining ones, or down to a power of two. With ``groups``
         it counts groups.
     C : float, default=1.0
         Weight of errors against half the squared norm (1 / (2 alpha) for ridge); not used with a given estimator.
@@ -74,7 +74,7 @@ class RFE(Ranker):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        The criterion when the feature left.
+        The criterion when the feature was eliminated.
     path_ : tuple of Step
         Best feature first; ``info`` holds ``n_features`` (how many there were then), ``margin`` (one over the norm of
         the weights of all models) and ``group``, where there are groups.
@@ -94,8 +94,8 @@ class RFE(Ranker):
     times a round. Sparse tables stay sparse with linear models.
 
     Deviations from the paper: intercepts are not penalized (those of a given ``LinearSVC`` are, as there); of equal
-    features the last one leaves first. scikit-learn's ``RFE`` takes a fraction of all features as ``step``, here it is
-    of those left.
+    features the last one is eliminated first. scikit-learn's ``RFE`` takes a fraction of all features as ``step``, here
+    it is of the remaining ones.
 
     References
     ----------
@@ -254,7 +254,7 @@ class RFE(Ranker):
             yield from ((int(left[j]), float(values[j]), info) for j in order_by_criterion(values, left, solver.noise))
 
     def _criteria(self, solver: EliminationSolver, members: list[np.ndarray] | None, left: np.ndarray) -> np.ndarray:
-        """Of all features, or groups, left."""
+        """Of all remaining features, or groups."""
         if members is None:
             return solver.criteria()
         groups = [members[g] for g in left]

@@ -67,7 +67,7 @@ class SVMBoundElimination(Ranker):
     C : float, default=1.0
         Cost of squared slack, as a ridge 1/C on the diagonal of the kernel; ``np.inf`` for a hard margin.
     step : int, float or "halving", default=1
-        How many leave in each round: a count, a fraction of those left, or down to a power of two.
+        How many are eliminated in each round: a count, a fraction of the remaining ones, or down to a power of two.
     standardize : bool, default=True
         Whether to bring columns to zero mean and unit variance first; sparse ones keep their mean, which changes
         nothing for "linear" and "rbf".
