@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics.pairwise import laplacian_kernel, pairwise_kernels
+from sklearn.svm import SVC
 
 from tamis.kernels.solvers.feature_kernel import FeatureKernel, criterion_changes
 
 QUICK = settings(deadline=None, max_examples=20, derandomize=True)
-CLOSED = ["linear", "poly", "sigmoid", "rbf"]
+ADDITIVE = ["linear", "poly", "sigmoid", "rbf"]
 OTHERS = ["cosine", "laplacian", lambda A, B: laplacian_kernel(A, B, gamma=0.3)]
 PARAMETERS = {"gamma": 0.3, "degree": 2, "coef0": 0.5}
 
@@ -30,14 +31,14 @@ def others(Z, features):
     return np.delete(Z, features, axis=1)
 
 
-@pytest.mark.parametrize("kernel", CLOSED + OTHERS)
+@pytest.mark.parametrize("kernel", ADDITIVE + OTHERS)
 def test_matrix_is_that_of_scikit_learn(kernel):
     Z = make_table()
     np.testing.assert_allclose(FeatureKernel(Z, kernel, **PARAMETERS).matrix, evaluate(Z, kernel), atol=1e-12)
 
 
 @pytest.mark.parametrize("rows", [None, np.array([4, 0, 5])])
-@pytest.mark.parametrize("kernel", CLOSED + OTHERS)
+@pytest.mark.parametrize("kernel", ADDITIVE + OTHERS)
 def test_each_feature_leaves_alone(kernel, rows):
     Z = make_table()
     table = FeatureKernel(Z, kernel, **PARAMETERS)
@@ -50,7 +51,7 @@ def test_each_feature_leaves_alone(kernel, rows):
 
 
 @pytest.mark.parametrize("rows", [None, np.array([4, 0, 5])])
-@pytest.mark.parametrize("kernel", CLOSED + OTHERS)
+@pytest.mark.parametrize("kernel", ADDITIVE + OTHERS)
 def test_a_group_leaves_together(kernel, rows):
     Z = make_table()
     part = Z if rows is None else Z[rows]
@@ -58,7 +59,7 @@ def test_a_group_leaves_together(kernel, rows):
     np.testing.assert_allclose(got, evaluate(others(part, [0, 5]), kernel), atol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", CLOSED)
+@pytest.mark.parametrize("kernel", ADDITIVE)
 def test_derivative_is_the_limit_of_differences(kernel):
     Z, h = make_table(), 1e-5
     rows = np.array([1, 2, 6])
@@ -83,7 +84,7 @@ def test_an_unknown_kernel_is_named():
         FeatureKernel(make_table(), "gaussian")
 
 
-@pytest.mark.parametrize("kernel", CLOSED + OTHERS)
+@pytest.mark.parametrize("kernel", ADDITIVE + OTHERS)
 def test_no_digit_is_lost_on_the_way_to_the_last_feature(kernel):
     Z = make_table(10, 60) * np.logspace(3, -3, 60)  # what goes first is a million times larger than what stays
     table = FeatureKernel(Z, kernel, **PARAMETERS)
@@ -91,7 +92,7 @@ def test_no_digit_is_lost_on_the_way_to_the_last_feature(kernel):
         table.remove(np.array([feature]))
         expected = evaluate(Z[:, feature + 1 :], kernel)
         np.testing.assert_allclose(table.matrix, expected, atol=1e-11 * np.abs(expected).max())
-        np.testing.assert_array_equal(table.alive, np.arange(feature + 1, 60))
+        np.testing.assert_array_equal(table.remaining, np.arange(feature + 1, 60))
 
 
 @pytest.mark.parametrize(("kernel", "expected"), [("linear", 0.0), ("poly", 0.25), ("rbf", 1.0), ("cosine", 0.0)])
@@ -102,13 +103,21 @@ def test_no_feature_left_is_the_kernel_of_zeros(kernel, expected):
     np.testing.assert_allclose(table.matrix, np.full((5, 5), expected), atol=1e-15)
 
 
-def test_gamma_defaults_to_one_over_the_features_and_can_be_changed():
-    Z = make_table()
-    table = FeatureKernel(Z, "rbf")
-    np.testing.assert_allclose(table.matrix, evaluate(Z, "rbf", 1 / 6))
-    table.remove(np.array([0, 1]))
-    table.rescale(1 / 4)
-    np.testing.assert_allclose(table.matrix, evaluate(Z[:, 2:], "rbf", 1 / 4))
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_gamma_is_that_of_scikit_learn_and_stays_as_features_are_eliminated(make):
+    Z = 3.0 * make_table() + 1.0
+    for gamma in ("scale", "auto", 0.7):
+        expected = SVC(gamma=gamma).fit(Z, np.arange(len(Z)) % 2)._gamma
+        table = FeatureKernel(make(Z), "rbf", gamma=gamma)
+        np.testing.assert_allclose(table.gamma, expected)
+        np.testing.assert_allclose(table.matrix, evaluate(Z, "rbf", expected))
+        table.remove(np.array([0, 1]))
+        np.testing.assert_allclose(table.matrix, evaluate(Z[:, 2:], "rbf", expected))
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_a_table_that_does_not_vary_has_a_finite_gamma(make):
+    np.testing.assert_allclose(FeatureKernel(make(np.ones((4, 5))), "rbf").gamma, 0.2)
 
 
 def test_a_feature_cannot_leave_twice():
@@ -119,7 +128,7 @@ def test_a_feature_cannot_leave_twice():
             ask(np.array([0, 1]))
 
 
-@pytest.mark.parametrize("kernel", CLOSED + OTHERS)
+@pytest.mark.parametrize("kernel", ADDITIVE + OTHERS)
 @given(seed=st.integers(0, 100))
 @QUICK
 def test_changes_are_differences_of_quadratic_forms(kernel, seed):
@@ -127,9 +136,9 @@ def test_changes_are_differences_of_quadratic_forms(kernel, seed):
     V = rng.standard_normal((3, 7)) * (rng.uniform(size=7) < 0.7)
     table = FeatureKernel(Z, kernel, **PARAMETERS)
     table.remove(np.array([4]))
-    got = criterion_changes(table, V, table.alive)
+    got = criterion_changes(table, V, table.remaining)
     whole = np.einsum("mi,ij,mj->m", V, table.matrix, V)
-    for place, feature in enumerate(table.alive):
+    for place, feature in enumerate(table.remaining):
         left = evaluate(others(Z, [4, feature]), kernel)
         expected = np.abs(whole - np.einsum("mi,ij,mj->m", V, left, V)).sum()
         assert got[place] == pytest.approx(expected, abs=1e-11)
@@ -149,12 +158,12 @@ def test_blocks_do_not_change_a_result(monkeypatch):
     np.testing.assert_allclose(criterion_changes(table, V, np.arange(6)), whole, rtol=1e-13)
 
 
-def test_no_machine_weighs_a_row_no_change():
+def test_dual_variables_of_zero_change_nothing():
     table = FeatureKernel(make_table(), "rbf")
     np.testing.assert_array_equal(criterion_changes(table, np.zeros((2, 7)), np.arange(6)), np.zeros(6))
 
 
-@pytest.mark.parametrize("kernel", [*CLOSED, "cosine"])
+@pytest.mark.parametrize("kernel", [*ADDITIVE, "cosine"])
 def test_a_sparse_table_has_the_kernel_of_a_dense_one(kernel):
     Z = np.where(make_table(seed=1) > 0.3, make_table(), 0.0)
     plain, thin = (FeatureKernel(table, kernel, **PARAMETERS) for table in (Z, sparse.csr_array(Z)))
@@ -165,7 +174,7 @@ def test_a_sparse_table_has_the_kernel_of_a_dense_one(kernel):
     np.testing.assert_allclose(thin.without(features, rows), plain.without(features, rows), atol=1e-12)
     np.testing.assert_allclose(thin.without_group(features), plain.without_group(features), atol=1e-12)
     np.testing.assert_allclose(
-        criterion_changes(thin, V, thin.alive), criterion_changes(plain, V, plain.alive), atol=1e-11
+        criterion_changes(thin, V, thin.remaining), criterion_changes(plain, V, plain.remaining), atol=1e-11
     )
-    if kernel in CLOSED:
+    if kernel in ADDITIVE:
         np.testing.assert_allclose(thin.derivative(features, rows), plain.derivative(features, rows), atol=1e-12)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from tamis.kernels.solvers.gram import DenseGram, FactorGram
-from tamis.kernels.solvers.logistic import LogisticMachine
+from tamis.kernels.solvers.logistic import KernelLogisticRegression
 
 QUICK = settings(deadline=None, max_examples=40, derandomize=True)
 
@@ -36,16 +36,16 @@ def reference(X, y, cost, free):
 @pytest.mark.parametrize("free", [True, False])
 @pytest.mark.parametrize("size", [(12, 30), (40, 5)])
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-def test_the_machine_is_that_of_scikit_learn(size, C, free):
+def test_the_model_is_that_of_scikit_learn(size, C, free):
     X, y = make_table(*size)
     cost = np.full(len(y), C)
-    machine = LogisticMachine(DenseGram(X @ X.T), y, cost, free_intercept=free)
-    machine.solve()
+    model = KernelLogisticRegression(DenseGram(X @ X.T), y, cost, free_intercept=free)
+    model.solve()
     expected = reference(X, y, cost, free)
-    assert machine.converged
-    np.testing.assert_allclose(X.T @ machine.v, expected.coef_[0], atol=1e-6 * np.abs(expected.coef_).max())
-    np.testing.assert_allclose(machine.b, np.ravel(expected.intercept_)[0], atol=1e-6)
-    np.testing.assert_allclose(machine.squared_norm, np.sum(expected.coef_**2), rtol=1e-6)
+    assert model.converged
+    np.testing.assert_allclose(X.T @ model.v, expected.coef_[0], atol=1e-6 * np.abs(expected.coef_).max())
+    np.testing.assert_allclose(model.b, np.ravel(expected.intercept_)[0], atol=1e-6)
+    np.testing.assert_allclose(model.squared_norm, np.sum(expected.coef_**2), rtol=1e-6)
 
 
 @QUICK
@@ -56,70 +56,70 @@ def test_the_end_is_an_optimum(n_rows, n_features, power, free, contradictory, s
         half = n_rows // 2
         X[half : 2 * half], y[half : 2 * half] = X[:half], -y[:half]
     cost = 10.0**power * np.random.RandomState(seed).uniform(0.5, 2.0, n_rows)
-    machine = LogisticMachine(DenseGram(X @ X.T), y, cost, free_intercept=free)
-    machine.solve()
-    assert machine.converged
-    assert violation(X @ X.T, y, cost, machine.v, machine.b, free) < 1e-8
+    model = KernelLogisticRegression(DenseGram(X @ X.T), y, cost, free_intercept=free)
+    model.solve()
+    assert model.converged
+    assert violation(X @ X.T, y, cost, model.v, model.b, free) < 1e-8
 
 
 @pytest.mark.parametrize("free", [True, False])
 @pytest.mark.parametrize("size", [(12, 30), (40, 8)])
-def test_the_machine_stays_optimal_as_features_leave(size, free):
+def test_the_model_stays_optimal_as_features_leave(size, free):
     X, y = make_table(*size)
     cost = np.full(len(y), 2.0)
-    machine = LogisticMachine(DenseGram(X @ X.T), y, cost, free_intercept=free)
-    machine.solve()
+    model = KernelLogisticRegression(DenseGram(X @ X.T), y, cost, free_intercept=free)
+    model.solve()
     for j in range(X.shape[1]):
-        machine.gram.matrix -= np.outer(X[:, j], X[:, j])
-        machine.forget(X[:, j])
+        model.gram.matrix -= np.outer(X[:, j], X[:, j])
+        model.downdate(X[:, j])
         X[:, j] = 0.0
-        machine.solve()
-        assert machine.converged
-        assert violation(X @ X.T, y, cost, machine.v, machine.b, free) < 1e-8
+        model.solve()
+        assert model.converged
+        assert violation(X @ X.T, y, cost, model.v, model.b, free) < 1e-8
 
 
-def test_the_machine_stays_optimal_as_many_features_leave_at_a_time():
+def test_the_model_stays_optimal_as_many_features_leave_at_a_time():
     X, y = make_table(20, 30)
     cost = np.full(20, 2.0)
-    machine = LogisticMachine(DenseGram(X @ X.T), y, cost, free_intercept=True)
-    machine.solve()
+    model = KernelLogisticRegression(DenseGram(X @ X.T), y, cost, free_intercept=True)
+    model.solve()
     for start in range(0, 30, 6):
         leaving = X[:, start : start + 6].T.copy()
-        machine.gram.matrix = machine.gram.matrix - leaving.T @ leaving
-        machine.forget_many(leaving)
+        model.gram.replace(model.gram.matrix - leaving.T @ leaving)
+        model.downdate_many(leaving)
         X[:, start : start + 6] = 0.0
-        machine.solve()
-        assert machine.converged
-        assert violation(X @ X.T, y, cost, machine.v, machine.b, True) < 1e-8
+        model.solve()
+        assert model.converged
+        assert violation(X @ X.T, y, cost, model.v, model.b, True) < 1e-8
 
 
 def test_a_start_from_another_matrix_ends_where_a_cold_start_does():
     X, y = make_table(15, 20)
     gram = DenseGram(X @ X.T)
-    machine = LogisticMachine(gram, y, np.ones(15), free_intercept=True)
-    machine.solve()
-    gram.matrix = X[:, :4] @ X[:, :4].T
-    machine.rebase()
-    machine.solve()
-    cold = LogisticMachine(gram, y, np.ones(15), free_intercept=True)
+    model = KernelLogisticRegression(gram, y, np.ones(15), free_intercept=True)
+    model.solve()
+    gram.replace(X[:, :4] @ X[:, :4].T)
+    model.refactorize()
+    model.solve()
+    cold = KernelLogisticRegression(gram, y, np.ones(15), free_intercept=True)
     cold.solve()
-    np.testing.assert_allclose(machine.v, cold.v, atol=1e-9)
-    np.testing.assert_allclose(machine.b, cold.b, atol=1e-9)
+    np.testing.assert_allclose(model.v, cold.v, atol=1e-9)
+    np.testing.assert_allclose(model.b, cold.b, atol=1e-9)
 
 
-def test_a_factored_matrix_gives_the_same_machine():
+def test_a_factored_matrix_gives_the_same_model():
     X, y = make_table()
     found = []
     for gram in (DenseGram(X @ X.T), FactorGram(X.T)):
-        machine = LogisticMachine(gram, y, np.ones(20), free_intercept=True)
-        machine.solve()
-        found.append(machine.v)
+        model = KernelLogisticRegression(gram, y, np.ones(20), free_intercept=True)
+        model.solve()
+        found.append(model.v)
     np.testing.assert_allclose(*found, atol=1e-9)
 
 
 def test_too_few_steps_are_told():
     X, y = make_table()
-    machine = LogisticMachine(DenseGram(X @ X.T), y, np.ones(20), free_intercept=True, max_iter=1)
-    machine.solve()
-    assert not machine.converged
-    assert machine.n_iter == 1
+    model = KernelLogisticRegression(DenseGram(X @ X.T), y, np.ones(20), free_intercept=True, max_iter=1)
+    model.solve()
+    assert not model.converged
+    assert model.n_iter == 1

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.svm import SVC, LinearSVC
 
 from tamis.kernels.solvers.gram import DenseGram, FactorGram, add_square
-from tamis.kernels.solvers.svm_dual import DualMachine, solve_dual
+from tamis.kernels.solvers.svm_dual import DualSVM, solve_dual
 from tests.oracles import rfe as oracle
 
 QUICK = settings(deadline=None, max_examples=40, derandomize=True)
@@ -39,7 +39,7 @@ def make_table(n_rows, n_features, seed, shape="plain"):
 
 
 def pose(kind, K, y, cost, equality=True):
-    """Arguments of a machine."""
+    """Arguments of a problem."""
     n = len(y)
     free = np.full(n, np.inf)
     total = 0.0 if equality else None
@@ -117,7 +117,7 @@ def test_the_objective_is_that_of_another_solver(size, shape, kind, equality):
         np.testing.assert_allclose(X.T @ found.dual, X.T @ v, atol=1e-5 * (1 + np.abs(X.T @ v).max()))
 
 
-def test_the_machines_are_those_of_scikit_learn():
+def test_the_solutions_are_those_of_scikit_learn():
     X, y = make_table(30, 6, 1)
     svc = SVC(kernel="linear", C=0.7, tol=1e-7).fit(X, y)  # in single precision
     found = solve_dual(X @ X.T, **pose("hinge", X @ X.T, y, 0.7))
@@ -146,83 +146,81 @@ def test_the_smallest_enclosing_ball_holds_every_point_and_touches_those_that_co
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", ["plain", "copies", "contradictions", "grid", "zeros", "thin"])
 @pytest.mark.parametrize("size", [(10, 80), (24, 8)])
-def test_a_machine_stays_optimal_until_its_last_feature_has_left(size, shape, kind, equality):
+def test_a_solution_stays_optimal_until_its_last_feature_has_left(size, shape, kind, equality):
     X, y = make_table(*size, 3, shape)
     K = X @ X.T
     problem = pose(kind, K, y, 1.0, equality)
-    machine = DualMachine(DenseGram(K.copy()), **problem)
-    machine.solve()
+    svm = DualSVM(DenseGram(K.copy()), **problem)
+    svm.solve()
     for j in np.random.RandomState(4).permutation(X.shape[1])[:-1]:
-        machine.gram.matrix -= np.outer(X[:, j], X[:, j])
-        machine.forget(X[:, j])
+        svm.gram.matrix -= np.outer(X[:, j], X[:, j])
+        svm.downdate(X[:, j])
         X[:, j] = 0.0
-        machine.solve()
-        assert machine.converged
-        assert violation(X @ X.T, machine.v, machine.b, **problem) < 1e-8
+        svm.solve()
+        assert svm.converged
+        assert violation(X @ X.T, svm.v, svm.b, **problem) < 1e-8
 
 
 @settings(QUICK, max_examples=100)
 @given(st.sampled_from(["hinge", "squared_hinge"]), sizes, shapes, costs, st.booleans(), st.integers(0, 10**6))
-def test_a_machine_stays_optimal_as_features_leave_whatever_the_cost(kind, size, shape, cost, equality, seed):
+def test_a_solution_stays_optimal_as_features_leave_whatever_the_cost(kind, size, shape, cost, equality, seed):
     X, y = make_table(*size, seed, shape)
     problem = pose(kind, X @ X.T, y, cost, equality)
-    machine = DualMachine(DenseGram(X @ X.T), **problem)
-    machine.solve()
+    svm = DualSVM(DenseGram(X @ X.T), **problem)
+    svm.solve()
     for j in range(X.shape[1] - 1):
-        machine.gram.matrix -= np.outer(X[:, j], X[:, j])
-        machine.forget(X[:, j])
+        svm.gram.matrix -= np.outer(X[:, j], X[:, j])
+        svm.downdate(X[:, j])
         X[:, j] = 0.0
-        machine.solve()
-        assert machine.converged
-        assert violation(X @ X.T, machine.v, machine.b, **problem) < 1e-7
+        svm.solve()
+        assert svm.converged
+        assert violation(X @ X.T, svm.v, svm.b, **problem) < 1e-7
 
 
 @pytest.mark.parametrize("equality", [True, False])
 @pytest.mark.parametrize("kind", ["hinge", "squared_hinge", "ridge"])
 @pytest.mark.parametrize("shape", ["plain", "copies", "contradictions", "zeros", "thin"])
 @pytest.mark.parametrize("n_leaving", [2, 7, 30])
-def test_a_machine_stays_optimal_as_many_features_leave_at_a_time(n_leaving, shape, kind, equality):
+def test_a_solution_stays_optimal_as_many_features_leave_at_a_time(n_leaving, shape, kind, equality):
     X, y = make_table(40, 100, 3, shape)
     problem = pose(kind, X @ X.T, y, 1.0, equality)
-    machine = DualMachine(DenseGram(X @ X.T), **problem)
-    machine.solve()
+    svm = DualSVM(DenseGram(X @ X.T), **problem)
+    svm.solve()
     for start in range(0, 99 - n_leaving, n_leaving):
         leaving = X[:, start : start + n_leaving].T.copy()
-        machine.gram.matrix = machine.gram.matrix - leaving.T @ leaving
-        machine.gram.refresh()
-        machine.forget_many(leaving)
+        svm.gram.replace(svm.gram.matrix - leaving.T @ leaving)
+        svm.downdate_many(leaving)
         X[:, start : start + n_leaving] = 0.0
-        machine.solve()
-        assert machine.converged
-        assert violation(X @ X.T, machine.v, machine.b, **problem) < 1e-8
+        svm.solve()
+        assert svm.converged
+        assert violation(X @ X.T, svm.v, svm.b, **problem) < 1e-8
 
 
 @pytest.mark.parametrize("kind", ["hinge", "squared_hinge", "ridge"])
-def test_a_start_from_another_machine_ends_where_a_cold_start_does(kind):
+def test_a_start_from_another_solution_ends_where_a_cold_start_does(kind):
     X, y = make_table(20, 30, 5)
     problem = pose(kind, X @ X.T, y, 1.0)
-    machine = DualMachine(DenseGram(X @ X.T), **problem)
-    machine.solve()
-    machine.gram.matrix = X[:, :12] @ X[:, :12].T
-    machine.gram.refresh()
-    machine.rebase()
-    machine.solve()
-    cold = solve_dual(machine.gram.matrix, **problem)
-    np.testing.assert_allclose(X[:, :12].T @ machine.v, X[:, :12].T @ cold.dual, atol=1e-9)
-    np.testing.assert_allclose(machine.b, cold.intercept, atol=1e-9)
+    svm = DualSVM(DenseGram(X @ X.T), **problem)
+    svm.solve()
+    svm.gram.replace(X[:, :12] @ X[:, :12].T)
+    svm.refactorize()
+    svm.solve()
+    cold = solve_dual(svm.gram.matrix, **problem)
+    np.testing.assert_allclose(X[:, :12].T @ svm.v, X[:, :12].T @ cold.dual, atol=1e-9)
+    np.testing.assert_allclose(svm.b, cold.intercept, atol=1e-9)
 
 
 def test_one_feature_less_takes_few_steps():
     X, y = make_table(40, 400, 6)
     problem = pose("squared_hinge", X @ X.T, y, 1.0)
-    machine = DualMachine(DenseGram(X @ X.T), **problem)
-    machine.solve()
-    cold = machine.n_iter
+    svm = DualSVM(DenseGram(X @ X.T), **problem)
+    svm.solve()
+    cold = svm.n_iter
     for j in range(100):
-        machine.gram.matrix -= np.outer(X[:, j], X[:, j])
-        machine.forget(X[:, j])
-        machine.solve()
-    assert machine.n_iter - cold < 3 * 100
+        svm.gram.matrix -= np.outer(X[:, j], X[:, j])
+        svm.downdate(X[:, j])
+        svm.solve()
+    assert svm.n_iter - cold < 3 * 100
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
@@ -242,15 +240,15 @@ def test_a_factored_matrix_is_the_matrix(make):
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("kind", ["hinge", "squared_hinge", "ball"])
-def test_a_machine_on_a_factored_matrix_is_that_on_the_matrix(kind, make):
+def test_a_solution_on_a_factored_matrix_is_that_on_the_matrix(kind, make):
     X, y = make_table(30, 5, 8)
     X *= np.random.RandomState(0).random_sample(X.shape) < 0.6
     K = X @ X.T
     problem = pose(kind, K, y, 1.0)
-    machine = DualMachine(FactorGram(make(X.T)), **problem)
-    machine.solve()
-    assert violation(K, machine.v, machine.b, **problem) < 1e-8
-    np.testing.assert_allclose(machine.squared_norm, machine.v @ K @ machine.v)
+    svm = DualSVM(FactorGram(make(X.T)), **problem)
+    svm.solve()
+    assert violation(K, svm.v, svm.b, **problem) < 1e-8
+    np.testing.assert_allclose(svm.squared_norm, svm.v @ K @ svm.v)
 
 
 @pytest.mark.parametrize("size", [(8, 20), (30, 2)])
@@ -275,14 +273,14 @@ def test_an_infinite_cost_where_nothing_separates_is_refused(shape):
 def test_an_infinite_cost_is_refused_as_soon_as_a_feature_that_separates_has_left():
     X, y = make_table(40, 3, 10)
     X[:, 2] += 6.0 * y
-    machine = DualMachine(DenseGram(X @ X.T), **pose("hinge", X @ X.T, y, np.inf))
-    machine.solve()
-    assert machine.converged
-    machine.gram.matrix -= np.outer(X[:, 2], X[:, 2])
+    svm = DualSVM(DenseGram(X @ X.T), **pose("hinge", X @ X.T, y, np.inf))
+    svm.solve()
+    assert svm.converged
+    svm.gram.matrix -= np.outer(X[:, 2], X[:, 2])
 
     def go_on():
-        machine.forget(X[:, 2])
-        machine.solve()
+        svm.downdate(X[:, 2])
+        svm.solve()
 
     with pytest.raises(ValueError, match="give a finite C"):
         go_on()

@@ -1,4 +1,4 @@
-"""Linear machines in the primal are those of scikit-learn, and stay so while features leave."""
+"""Linear models in the primal are those of scikit-learn, and stay so while features leave."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
-from tamis.kernels.solvers.svm_primal import PrimalMachine
+from tamis.kernels.solvers.svm_primal import PrimalLinearModel
 
 QUICK = settings(deadline=None, max_examples=40, derandomize=True)
 LOSSES = ["squared_hinge", "ridge", "logistic"]
@@ -33,9 +33,9 @@ def penalties(n_entries, free):
 
 
 def trained(table, y, cost, loss, free=True, make=np.asarray, **options):
-    machine = PrimalMachine(make(table), penalties(len(table), free), y, cost, loss=loss, **options)
-    machine.solve()
-    return machine
+    model = PrimalLinearModel(make(table), penalties(len(table), free), y, cost, loss=loss, **options)
+    model.solve()
+    return model
 
 
 def gradient(table, penalty, y, cost, loss, w):
@@ -51,10 +51,10 @@ def gradient(table, penalty, y, cost, loss, w):
 @pytest.mark.parametrize("C", [0.02, 1.0, 50.0])
 def test_logistic_regression_is_that_of_scikit_learn(kind, C):
     X, y = make_table()
-    machine = trained(with_intercept(X), y, np.full(40, C), "logistic", make=MAKERS[kind])
+    model = trained(with_intercept(X), y, np.full(40, C), "logistic", make=MAKERS[kind])
     expected = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(X, y)
-    assert machine.converged
-    np.testing.assert_allclose(machine.w, np.append(expected.intercept_, expected.coef_), atol=1e-6)
+    assert model.converged
+    np.testing.assert_allclose(model.w, np.append(expected.intercept_, expected.coef_), atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", sorted(MAKERS))
@@ -62,20 +62,20 @@ def test_logistic_regression_is_that_of_scikit_learn(kind, C):
 def test_ridge_regression_is_that_of_scikit_learn(kind, alpha):
     X, y = make_table()
     y = y + 0.3 * X[:, 1] + 5.0
-    machine = trained(with_intercept(X), y, np.full(40, 0.5 / alpha), "ridge", make=MAKERS[kind])
+    model = trained(with_intercept(X), y, np.full(40, 0.5 / alpha), "ridge", make=MAKERS[kind])
     expected = Ridge(alpha).fit(X, y)
-    assert machine.converged
-    np.testing.assert_allclose(machine.w, np.append(expected.intercept_, expected.coef_), atol=1e-9)
+    assert model.converged
+    np.testing.assert_allclose(model.w, np.append(expected.intercept_, expected.coef_), atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", sorted(MAKERS))
 @pytest.mark.parametrize("C", [0.02, 1.0])
 def test_the_squared_hinge_is_that_of_scikit_learn(kind, C):
     X, y = make_table()
-    machine = trained(with_intercept(X), y, np.full(40, C), "squared_hinge", free=False, make=MAKERS[kind])
+    model = trained(with_intercept(X), y, np.full(40, C), "squared_hinge", free=False, make=MAKERS[kind])
     expected = LinearSVC(C=C, tol=1e-10, max_iter=100_000, dual=False).fit(X, y)
-    assert machine.converged
-    np.testing.assert_allclose(machine.w, np.append(expected.intercept_, expected.coef_), atol=1e-6)
+    assert model.converged
+    np.testing.assert_allclose(model.w, np.append(expected.intercept_, expected.coef_), atol=1e-6)
 
 
 @QUICK
@@ -91,40 +91,40 @@ def test_the_squared_hinge_is_that_of_scikit_learn(kind, C):
 def test_the_end_is_an_optimum(loss, n_rows, n_features, power, free, kind, seed):
     X, y = make_table(n_rows, n_features, seed)
     table, cost = with_intercept(X), 10.0**power * np.random.RandomState(seed).uniform(0.5, 2.0, n_rows)
-    machine = trained(table, y, cost, loss, free, MAKERS[kind])
-    slope, unit = gradient(table, penalties(len(table), free), y, cost, loss, machine.w)
-    assert machine.converged
+    model = trained(table, y, cost, loss, free, MAKERS[kind])
+    slope, unit = gradient(table, penalties(len(table), free), y, cost, loss, model.w)
+    assert model.converged
     assert np.abs(slope).max() <= 1e-9 * unit
-    np.testing.assert_allclose(machine.f, machine.w @ table, atol=1e-9 * (1 + np.abs(machine.f).max()))
+    np.testing.assert_allclose(model.f, model.w @ table, atol=1e-9 * (1 + np.abs(model.f).max()))
 
 
 @pytest.mark.parametrize("free", [True, False])
 @pytest.mark.parametrize("kind", sorted(MAKERS))
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("n_leaving", [1, 3])
-def test_features_leave_and_the_machine_is_that_of_those_left(loss, kind, free, n_leaving):
+def test_features_are_eliminated_and_the_model_is_that_of_the_remaining_ones(loss, kind, free, n_leaving):
     X, y = make_table(90, 80 if n_leaving == 1 else 30)
     table, cost = with_intercept(X), np.ones(90)
-    machine = trained(table, y, cost, loss, free, MAKERS[kind])
+    model = trained(table, y, cost, loss, free, MAKERS[kind])
     rng = np.random.RandomState(1)
     while len(table) > n_leaving + 1:
-        gone = np.sort(1 + rng.permutation(len(table) - 1)[:n_leaving])
-        kept = np.delete(np.arange(len(table)), gone)
+        eliminated = np.sort(1 + rng.permutation(len(table) - 1)[:n_leaving])
+        kept = np.delete(np.arange(len(table)), eliminated)
         table = table[kept]
-        machine.keep(kept, gone, MAKERS[kind](table))
-        machine.solve()
-        slope, unit = gradient(table, penalties(len(table), free), y, cost, loss, machine.w)
-        assert machine.converged
+        model.eliminate(eliminated, kept, MAKERS[kind](table))
+        model.solve()
+        slope, unit = gradient(table, penalties(len(table), free), y, cost, loss, model.w)
+        assert model.converged
         assert np.abs(slope).max() <= 1e-9 * unit
     cold = trained(table, y, cost, loss, free)
-    np.testing.assert_allclose(machine.w, cold.w, atol=1e-8)
+    np.testing.assert_allclose(model.w, cold.w, atol=1e-8)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_copies_share_their_weight(loss):
     X, y = make_table()
-    machine = trained(with_intercept(np.column_stack([X, X[:, 0]])), y, np.ones(40), loss)
-    np.testing.assert_allclose(machine.w[1], machine.w[7], rtol=1e-8)
+    model = trained(with_intercept(np.column_stack([X, X[:, 0]])), y, np.ones(40), loss)
+    np.testing.assert_allclose(model.w[1], model.w[7], rtol=1e-8)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -138,13 +138,13 @@ def test_an_empty_column_gets_no_weight(loss):
 def test_a_feature_less_takes_few_steps(loss):
     X, y = make_table(200, 50)
     table = with_intercept(X)
-    machine = trained(table, y, np.ones(200), loss)
-    before = machine.n_iter
+    model = trained(table, y, np.ones(200), loss)
+    before = model.n_iter
     for j in range(50, 20, -1):
         table = table[:-1]
-        machine.keep(np.arange(j), np.array([j]), table)
-        machine.solve()
-    assert machine.n_iter - before <= 5 * 30
+        model.eliminate(np.array([j]), np.arange(j), table)
+        model.solve()
+    assert model.n_iter - before <= 5 * 30
 
 
 def test_the_table_is_not_written_to():
@@ -157,6 +157,6 @@ def test_the_table_is_not_written_to():
 
 def test_too_few_steps_are_told():
     X, y = make_table()
-    machine = trained(with_intercept(X), y, np.ones(40), "logistic", max_iter=1)
-    assert not machine.converged
-    assert machine.n_iter == 1
+    model = trained(with_intercept(X), y, np.ones(40), "logistic", max_iter=1)
+    assert not model.converged
+    assert model.n_iter == 1

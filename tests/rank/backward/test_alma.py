@@ -37,7 +37,7 @@ def run(X, y, p, alpha, slack=0.0):
 @pytest.mark.parametrize("p", [2.0, 3.5, 9.0])
 @pytest.mark.parametrize("numbers", [1, 2**13])
 def test_it_makes_the_corrections_of_the_loop_over_rows(p, slack, numbers, monkeypatch):
-    monkeypatch.setattr("tamis.rank.backward._alma._NUMBERS", numbers)
+    monkeypatch.setattr("tamis.rank.backward._alma._MIN_NUMBERS", numbers)
     X, y = separable(0)
     X = normalize_rows(X, p)
     weights, slacks, n_corrections, n_passes = oracle.alma(X, y, p, 0.5, slack)

@@ -62,7 +62,7 @@ def test_the_first_round_leaves_out_as_many_as_the_margin_can_spare(seed, alpha,
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_the_own_stop_is_where_no_machine_can_spare_the_least_important_feature(classes):
+def test_the_own_stop_is_where_no_hyperplane_can_spare_the_least_important_feature(classes):
     X, y = make_data(40, 20) if classes == 3 else planted(0, 40, 20)
     found = PerceptronElimination(fit_intercept=False).fit(X, y)
     kept = np.sort(found.order_[: found.stop_.n_features])

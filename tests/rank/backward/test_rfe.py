@@ -23,11 +23,11 @@ from sklearn.svm import SVC, SVR, LinearSVC
 
 from tamis import RFE
 from tamis.datasets import load
-from tamis.rank.backward._gram_machines import GramMachines
-from tamis.rank.backward._kernel_machines import KernelMachines
-from tamis.rank.backward._learners import Learner, pose_problems
+from tamis.rank.backward._kernel_solver import KernelSolver
+from tamis.rank.backward._learners import Learner, pose_subproblems
 from tamis.rank.backward._rfe import order_by_criterion
-from tamis.rank.backward._table_machines import TableMachines
+from tamis.rank.backward._tall_linear_solver import TallLinearSolver
+from tamis.rank.backward._wide_linear_solver import WideLinearSolver
 from tamis.stop import CrossValidation, MonteCarloProbe
 from tests.oracles import rfe as oracle
 
@@ -111,8 +111,8 @@ def test_an_intercept_that_is_not_there_or_scaled_is_read_from_the_estimator(siz
 def test_the_hinge_with_a_penalized_intercept_follows_the_oracle(size, n_classes, intercept):
     X, y = make_data(*size, n_classes)
     X += 0.5
-    machine = LinearSVC(loss="hinge", fit_intercept=intercept > 0, intercept_scaling=intercept or 1.0)
-    found = RFE(machine, standardize=False).fit(X, y)
+    estimator = LinearSVC(loss="hinge", fit_intercept=intercept > 0, intercept_scaling=intercept or 1.0)
+    found = RFE(estimator, standardize=False).fit(X, y)
     oracle.check_path(found.path_, X, oracle.pose(y), "hinge", intercept=intercept)
 
 
@@ -123,7 +123,7 @@ def test_the_hinge_with_a_penalized_intercept_follows_the_oracle(size, n_classes
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_linear_machines_follow_algorithm_1(loss, size, n_classes, multiclass):
+def test_linear_models_follow_algorithm_1(loss, size, n_classes, multiclass):
     X, y = make_data(*size, n_classes, seed=1)
     found = RFE(loss, multiclass=multiclass, standardize=False, task="classification").fit(X, y)
     assert len(found.path_) == X.shape[1]
@@ -162,7 +162,7 @@ def awkward(kind, n_samples, n_features, seed):
     st.booleans(),
     st.integers(0, 999),
 )
-@pytest.mark.filterwarnings("ignore:RFE's machine gives no feature a weight")
+@pytest.mark.filterwarnings("ignore:RFE's model gives no feature a weight")
 def test_awkward_tables_follow_algorithm_1(loss, kind, n_samples, n_features, thin, seed):
     X, y = awkward(kind, n_samples, n_features, seed)
     found = RFE(loss, standardize=False).fit(sparse.csr_array(X) if thin else X, y)
@@ -174,7 +174,7 @@ def test_awkward_tables_follow_algorithm_1(loss, kind, n_samples, n_features, th
 @pytest.mark.parametrize("size", [(12, 14), (20, 6)])
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian"])
-def test_kernel_machines_follow_algorithm_2(kernel, loss, size, n_classes, multiclass):
+def test_kernel_models_follow_algorithm_2(kernel, loss, size, n_classes, multiclass):
     X, y = make_data(*size, n_classes, seed=2)
     parameters = {"gamma": 0.1}
     if kernel == "poly":
@@ -185,7 +185,7 @@ def test_kernel_machines_follow_algorithm_2(kernel, loss, size, n_classes, multi
 
 
 @pytest.mark.parametrize("loss", ["logistic", "ridge"])
-def test_kernel_machines_of_other_losses_follow_algorithm_2(loss):
+def test_kernel_models_of_other_losses_follow_algorithm_2(loss):
     X, y = make_data(20, 6, seed=2)
     found = RFE(loss, kernel="rbf", gamma=0.1, task="classification", standardize=False).fit(X, y)
     kernel = oracle.named_kernel("rbf", gamma=0.1)
@@ -229,51 +229,51 @@ def test_a_function_of_two_tables_may_be_the_kernel():
     same(RFE("hinge", kernel=lambda A, B: laplacian_kernel(A, B, gamma=0.3)).fit(X, y), named)
 
 
-# forms of the machines
+# the solvers
 
 
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
 @pytest.mark.parametrize("learner", ["free", "none", "penalized"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("size", [(12, 20), (40, 10)])
-def test_all_forms_of_the_machines_agree(size, loss, learner, multiclass):
+def test_all_solvers_agree(size, loss, learner, multiclass):
     X, y = make_data(*size, 3)
     settled = Learner(
         loss, 0.8, intercept=0.0 if learner == "none" else 1.5, free_intercept=learner == "free", multiclass=multiclass
     )
-    problems, table = pose_problems(y, "classification", settled), np.ascontiguousarray(X.T)
+    problems, table = pose_subproblems(y, "classification", settled), np.ascontiguousarray(X.T)
     forms = [
         kind(make(table), problems, settled, 1e-10)
-        for kind in (GramMachines, TableMachines)
+        for kind in (WideLinearSolver, TallLinearSolver)
         for make in (np.copy, sparse.csr_array)
     ]
-    forms.append(KernelMachines(table, problems, settled, 1e-10))
+    forms.append(KernelSolver(table, problems, settled, 1e-10))
     for leaving in ([3], [0, 7], [1], [2, 4, 5, 6, 8]):
-        for machines in forms:
-            np.testing.assert_array_equal(machines.features, forms[0].features)
-            np.testing.assert_allclose(machines.criteria(), forms[0].criteria(), rtol=1e-6, atol=1e-12)
-            np.testing.assert_allclose(machines.squared_norm, forms[0].squared_norm, rtol=1e-7)
-            assert machines.converged
-        for machines in forms:
-            machines.remove(np.array(leaving))
+        for solver in forms:
+            np.testing.assert_array_equal(solver.features, forms[0].features)
+            np.testing.assert_allclose(solver.criteria(), forms[0].criteria(), rtol=1e-6, atol=1e-12)
+            np.testing.assert_allclose(solver.squared_norm, forms[0].squared_norm, rtol=1e-7)
+            assert solver.converged
+        for solver in forms:
+            solver.remove(np.array(leaving))
 
 
 @pytest.mark.parametrize("make", [np.copy, sparse.csr_array], ids=["dense", "sparse"])
 def test_the_least_feature_is_found_as_among_all_criteria(make):
     X, y = make_data(20, 200, 3)
     settled = Learner("squared_hinge", 1.0)
-    machines = GramMachines(make(X.T), pose_problems(y, "classification", settled), settled, 1e-10)
-    while machines.n_features > 1:
-        feature, criterion = machines.least()
-        criteria = machines.criteria()
-        assert machines.features[criteria.argmin()] == feature
+    solver = WideLinearSolver(make(X.T), pose_subproblems(y, "classification", settled), settled, 1e-10)
+    while solver.n_features > 1:
+        feature, criterion = solver.least()
+        criteria = solver.criteria()
+        assert solver.features[criteria.argmin()] == feature
         np.testing.assert_allclose(criterion, criteria.min(), rtol=1e-8)
-        machines.remove(np.array([feature]))
+        solver.remove(np.array([feature]))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("size", [(30, 200), (90, 80)])
-def test_machines_after_many_features_have_left_are_those_trained_from_nothing(size, loss):
+def test_models_after_many_features_have_left_are_those_trained_from_nothing(size, loss):
     X, y = make_data(*size, 2)
     found = RFE(loss, task="classification", standardize=False).fit(X, y)
     assert found.certificate_["converged"]
@@ -290,7 +290,7 @@ def test_machines_after_many_features_have_left_are_those_trained_from_nothing(s
 
 
 @pytest.mark.parametrize("size", [(12, 20), (40, 10)])
-def test_the_margin_is_that_of_a_machine_on_the_features_left(size):
+def test_the_margin_is_that_of_a_model_on_the_remaining_features(size):
     X, y = make_data(*size)
     found = RFE(PEERS["SVC"], standardize=False).fit(X, y)
     for n_features, step in enumerate(found.path_, start=1):
@@ -565,22 +565,22 @@ WEIGHTS = [{0: 3.0, 1: 0.5}, {1: 4.0}, "balanced"]
 def test_weights_of_classes_are_those_of_scikit_learn(size, n_classes, class_weight):
     X, y = make_data(*size, n_classes)
     y = np.where(np.arange(len(y)) % 4 == 0, 0, y)
-    machine = SVC(kernel="linear", tol=1e-6, class_weight=class_weight)
-    peer = PeerRFE(machine, n_features_to_select=1).fit(X, y)
+    estimator = SVC(kernel="linear", tol=1e-6, class_weight=class_weight)
+    peer = PeerRFE(estimator, n_features_to_select=1).fit(X, y)
     same(
-        RFE(machine, standardize=False).fit(X, y),
+        RFE(estimator, standardize=False).fit(X, y),
         RFE("hinge", multiclass="ovo", class_weight=class_weight, standardize=False).fit(X, y),
     )
-    np.testing.assert_array_equal(RFE(machine, standardize=False).fit(X, y).ranking_, peer.ranking_)
+    np.testing.assert_array_equal(RFE(estimator, standardize=False).fit(X, y).ranking_, peer.ranking_)
 
 
 @pytest.mark.parametrize("name", ["LinearSVC", "RidgeClassifier", "LogisticRegression"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_weights_of_classes_are_those_of_scikit_learn_for_other_machines(name, n_classes):
+def test_weights_of_classes_are_those_of_scikit_learn_for_other_models(name, n_classes):
     X, y = make_data(40, 8, n_classes)
-    machine = PEERS[name].__class__(**{**PEERS[name].get_params(), "class_weight": {0: 3.0, 1: 0.5}})
-    peer = PeerRFE(machine, n_features_to_select=1).fit(X, y)
-    np.testing.assert_array_equal(RFE(machine, standardize=False).fit(X, y).ranking_, peer.ranking_)
+    estimator = PEERS[name].__class__(**{**PEERS[name].get_params(), "class_weight": {0: 3.0, 1: 0.5}})
+    peer = PeerRFE(estimator, n_features_to_select=1).fit(X, y)
+    np.testing.assert_array_equal(RFE(estimator, standardize=False).fit(X, y).ranking_, peer.ranking_)
 
 
 def test_a_weight_of_a_class_that_y_does_not_have_is_named():
@@ -652,11 +652,11 @@ def test_importances_of_any_estimator_will_do(n_classes):
 def test_coefficients_of_any_estimator_will_do(make):
     X, y = make_data(40, 7)
     target = X @ np.arange(7.0) + y
-    machine = Lasso(alpha=0.01, tol=1e-10)
-    peer = PeerRFE(machine, n_features_to_select=1).fit(X, target)
-    found = RFE(machine, standardize=False).fit(make(X), target)
+    estimator = Lasso(alpha=0.01, tol=1e-10)
+    peer = PeerRFE(estimator, n_features_to_select=1).fit(X, target)
+    found = RFE(estimator, standardize=False).fit(make(X), target)
     np.testing.assert_array_equal(found.ranking_, peer.ranking_)
-    weights = machine.fit(X, target).coef_
+    weights = estimator.fit(X, target).coef_
     np.testing.assert_allclose(found.path_[-1].criterion, np.min(weights**2), rtol=1e-6)
     np.testing.assert_allclose(found.path_[-1].info["margin"], 1 / np.linalg.norm(weights), rtol=1e-6)
 
@@ -664,9 +664,9 @@ def test_coefficients_of_any_estimator_will_do(make):
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 def test_weights_may_come_as_a_sparse_matrix(make):
     X, y = make_data(40, 7)
-    machine = SVR(kernel="linear", tol=1e-8)
-    peer = PeerRFE(machine, n_features_to_select=1).fit(X, X @ np.arange(7.0) + y)
-    found = RFE(machine, standardize=False).fit(make(X), X @ np.arange(7.0) + y)
+    estimator = SVR(kernel="linear", tol=1e-8)
+    peer = PeerRFE(estimator, n_features_to_select=1).fit(X, X @ np.arange(7.0) + y)
+    found = RFE(estimator, standardize=False).fit(make(X), X @ np.arange(7.0) + y)
     np.testing.assert_array_equal(found.ranking_, peer.ranking_)
 
 
@@ -759,7 +759,7 @@ def test_criteria_are_sorted_and_the_last_of_equal_ones_comes_first(values):
         assert a > b if close else values[a] < values[b]
 
 
-def test_a_machine_without_weights_is_said_to_have_none_and_rows_do_not_matter():
+def test_a_model_without_weights_is_said_to_have_none_and_rows_do_not_matter():
     rng = np.random.RandomState(0)
     X, y = rng.standard_normal((200, 5)), np.arange(200) < 10
     shuffled = rng.permutation(200)

@@ -5,7 +5,12 @@ import pytest
 from scipy import sparse
 from scipy.special import logsumexp
 
-from tamis.rank.backward._saliency import curve_deviance, curve_logistic, curve_squared_hinge, measure_saliency
+from tamis.rank.backward._saliency import (
+    deviance_curvature,
+    logistic_curvature,
+    measure_saliency,
+    squared_hinge_curvature,
+)
 
 WIDTH = 1e-4
 
@@ -26,13 +31,13 @@ def test_the_log_loss_bends_as_its_second_differences_say(n_outputs):
     def loss(outputs):
         return np.logaddexp(0.0, outputs[:, 0]) if n_outputs == 1 else logsumexp(outputs, axis=1)
 
-    np.testing.assert_allclose(curve_logistic(outputs), bend(loss, outputs), atol=1e-6)
+    np.testing.assert_allclose(logistic_curvature(outputs), bend(loss, outputs), atol=1e-6)
 
 
 def test_the_squared_hinge_bends_below_the_margin_only():
     margins = np.array([[-2.0], [0.5], [1.5]])
     np.testing.assert_allclose(
-        curve_squared_hinge(margins), bend(lambda m: np.maximum(0, 1 - m[:, 0]) ** 2, margins), atol=1e-6
+        squared_hinge_curvature(margins), bend(lambda m: np.maximum(0, 1 - m[:, 0]) ** 2, margins), atol=1e-6
     )
 
 
@@ -50,7 +55,7 @@ def test_the_deviance_bends_as_its_second_differences_say(power, log_link):
 
     predictor = (np.log(mean) if log_link else mean)[:, None]
     expected = bend(loss, predictor)[:, 0]
-    np.testing.assert_allclose(curve_deviance(mean, y, power, log_link=log_link), expected, atol=1e-6)
+    np.testing.assert_allclose(deviance_curvature(mean, y, power, log_link=log_link), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("numbers", [1, 2**20])

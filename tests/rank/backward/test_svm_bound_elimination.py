@@ -232,7 +232,7 @@ def test_a_kernel_without_derivative_is_named():
 
 @pytest.mark.parametrize("bound", ["radius-margin", "span"])
 @pytest.mark.parametrize("max_iter", [1, 2])
-def test_machines_that_do_not_converge_are_told_of(max_iter, bound):
+def test_svms_that_do_not_converge_are_told_of(max_iter, bound):
     X, y = make_data()
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         found = SVMBoundElimination(max_iter=max_iter, bound=bound).fit(X, y)

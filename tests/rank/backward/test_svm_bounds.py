@@ -5,7 +5,7 @@ import pytest
 
 from tamis.kernels.solvers.feature_kernel import FeatureKernel
 from tamis.rank.backward._svm_bounds import RadiusMarginBound, SpanBound, contract_changes
-from tamis.rank.backward._svm_machines import Machines
+from tamis.rank.backward._warm_started_svms import WarmStartedSVMs
 from tests.oracles import svm_bounds as oracle
 
 PARAMETERS = {"gamma": 0.2, "degree": 2, "coef0": 1.0}
@@ -25,13 +25,13 @@ def make_kernel(Z, kernel, sigma=1.0):
 
 
 def train(K, signs, ridge, ball=True):
-    return Machines(K, np.atleast_2d(signs), ridge=ridge, ball=ball, tol=1e-12, max_iter=1000)
+    return WarmStartedSVMs(K, np.atleast_2d(signs), ridge=ridge, ball=ball, tol=1e-12, max_iter=1000)
 
 
-def bound_of(name, K, machines, ridge):
+def bound_of(name, K, svms, ridge):
     if name == "span":
-        return SpanBound(K, machines.machines, ridge)
-    return RadiusMarginBound(K, machines.machines, machines.weights, ridge)
+        return SpanBound(K, svms.solutions, ridge)
+    return RadiusMarginBound(K, svms.solutions, svms.weights, ridge)
 
 
 def trained_bound(name, kernel, signs, ridge):
@@ -40,25 +40,25 @@ def trained_bound(name, kernel, signs, ridge):
 
 @pytest.mark.parametrize("ridge", [0.05, 1.0])
 @pytest.mark.parametrize("kernel", KERNELS[:3])
-def test_machines_and_ball_are_those_of_a_slow_solver(kernel, ridge):
+def test_svms_and_ball_are_those_of_a_slow_solver(kernel, ridge):
     Z, y = make_problem()
     K = make_kernel(Z, kernel).matrix
-    machines = train(K, y, ridge)
+    svms = train(K, y, ridge)
     dual, _ = oracle.train(K, y, ridge)
     weights, radius2 = oracle.enclose(K, ridge)
-    np.testing.assert_allclose(machines.machines[0].dual, dual, atol=1e-9 * np.abs(dual).max())
-    np.testing.assert_allclose(machines.weights, weights, atol=1e-9)
-    bound = RadiusMarginBound(K, machines.machines, machines.weights, ridge)
+    np.testing.assert_allclose(svms.solutions[0].dual, dual, atol=1e-9 * np.abs(dual).max())
+    np.testing.assert_allclose(svms.weights, weights, atol=1e-9)
+    bound = RadiusMarginBound(K, svms.solutions, svms.weights, ridge)
     assert bound.radius2 == pytest.approx(radius2, rel=1e-10)
     assert bound.norms2[0] == pytest.approx(np.abs(dual).sum(), rel=1e-9)  # at the optimum, the sum of the alphas
-    assert machines.converged
+    assert svms.converged
 
 
 def test_no_point_is_outside_of_the_ball():
     Z, y = make_problem()
-    machines = train(Z @ Z.T, y, ridge=1e-9)
-    radius2 = RadiusMarginBound(Z @ Z.T, machines.machines, machines.weights, 0.0).radius2
-    distance2 = ((Z - machines.weights @ Z) ** 2).sum(axis=1)
+    svms = train(Z @ Z.T, y, ridge=1e-9)
+    radius2 = RadiusMarginBound(Z @ Z.T, svms.solutions, svms.weights, 0.0).radius2
+    distance2 = ((Z - svms.weights @ Z) ** 2).sum(axis=1)
     assert distance2.max() == pytest.approx(radius2, rel=1e-6)
 
 
@@ -78,12 +78,12 @@ def test_bounds_are_those_of_their_definitions(kernel, ridge):
 def test_span_tells_the_outputs_of_leave_one_out_where_the_support_stays(seed, ridge):
     Z, y = make_problem(n_rows=12, n_features=100, seed=seed)  # separable: more features than rows
     K = Z @ Z.T
-    machine = train(K, y, ridge).machines[0]
-    bound = SpanBound(K, [machine], ridge)
+    svm = train(K, y, ridge).solutions[0]
+    bound = SpanBound(K, [svm], ridge)
     outputs, supports = oracle.leave_one_out(K, y, ridge)
     terms = np.zeros(len(y))
-    terms[machine.support] = bound.parts[0].terms
-    support = set(machine.support.tolist())
+    terms[svm.support] = bound.parts[0].terms
+    support = set(svm.support.tolist())
     stays = [row for row in support if supports[row] == support - {row}]
     assert len(stays) >= 6
     np.testing.assert_allclose(y[stays] * outputs[stays], 1 - terms[stays], atol=1e-7)
@@ -96,11 +96,11 @@ def test_leave_one_out_errors_do_not_exceed_the_bounds(seed, ridge):
     K = Z @ Z.T
     outputs, _ = oracle.leave_one_out(K, y, ridge)
     n_errors = np.count_nonzero(y * outputs <= 0)
-    machines = train(K, y, ridge)
-    span = bound_of("span", K, machines, ridge)
+    svms = train(K, y, ridge)
+    span = bound_of("span", K, svms, ridge)
     assert n_errors <= span.value + 1e-9
     assert n_errors <= span.n_errors <= span.value + 1e-9
-    assert n_errors <= bound_of("ball", K, machines, ridge).value
+    assert n_errors <= bound_of("ball", K, svms, ridge).value
 
 
 @pytest.mark.parametrize("bound", ["ball", "variance", "span"])
@@ -110,7 +110,7 @@ def test_gradient_is_the_limit_of_differences_of_trained_bounds(kernel, bound):
     signs = np.array([y, np.where(Z[:, 2] > 0, 1.0, -1.0)])
     ridge, h = 0.5, 1e-5
     table = make_kernel(Z, kernel)
-    gradient = trained_bound(bound, table, signs, ridge).gradient(table, table.alive)
+    gradient = trained_bound(bound, table, signs, ridge).gradient(table, table.remaining)
     for feature in range(Z.shape[1]):
         sigma = np.ones(Z.shape[1])
         sigma[feature] += h
@@ -128,12 +128,12 @@ def test_changes_with_fixed_weights_are_those_of_recomputation(kernel, bound):
     ridge = 0.3
     table = make_kernel(Z, kernel)
     table.remove(np.array([3]))
-    machines = train(table.matrix, y, ridge, ball=bound == "ball")
-    at = bound_of(bound, table.matrix, machines, ridge)
-    changes = at.changes(table, table.alive)
-    for place, feature in enumerate(table.alive):
+    svms = train(table.matrix, y, ridge, ball=bound == "ball")
+    at = bound_of(bound, table.matrix, svms, ridge)
+    changes = at.changes(table, table.remaining)
+    for place, feature in enumerate(table.remaining):
         left = make_kernel(np.delete(Z, [3, feature], axis=1), kernel).matrix
-        expected = bound_of(bound, left, machines, ridge).value - at.value
+        expected = bound_of(bound, left, svms, ridge).value - at.value
         assert changes[place] == pytest.approx(expected, abs=1e-10 * at.value)
 
 
@@ -144,8 +144,8 @@ def test_a_linear_kernel_in_closed_form_is_a_linear_kernel_in_blocks(bound, monk
     plain = FeatureKernel(Z, "poly", gamma=1.0, degree=1, coef0=0.0)  # the same, by another name
     at = trained_bound(bound, closed, y, 0.2)
     monkeypatch.setattr("tamis.rank.backward._svm_bounds._NUMBERS", 150)
-    np.testing.assert_allclose(at.changes(plain, plain.alive), at.changes(closed, closed.alive), rtol=1e-10)
-    np.testing.assert_allclose(at.gradient(plain, plain.alive), at.gradient(closed, closed.alive), rtol=1e-9)
+    np.testing.assert_allclose(at.changes(plain, plain.remaining), at.changes(closed, closed.remaining), rtol=1e-10)
+    np.testing.assert_allclose(at.gradient(plain, plain.remaining), at.gradient(closed, closed.remaining), rtol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -154,19 +154,19 @@ def test_with_fixed_weights_neither_radius_nor_norm_exceeds_that_of_training_ane
     Z, y = make_problem(seed=seed)
     ridge = 0.3
     table = make_kernel(Z, kernel)
-    machines = train(table.matrix, y, ridge)
-    at = bound_of("ball", table.matrix, machines, ridge)
-    fixed = at.value + at.changes(table, table.alive)
-    for feature in table.alive:
+    svms = train(table.matrix, y, ridge)
+    at = bound_of("ball", table.matrix, svms, ridge)
+    fixed = at.value + at.changes(table, table.remaining)
+    for feature in table.remaining:
         K = table.without_group(np.array([feature]))
-        trained = bound_of("ball", K, machines.tried_on(K), ridge)
-        held = bound_of("ball", K, machines, ridge)
+        trained = bound_of("ball", K, svms.retrained_copy(K), ridge)
+        held = bound_of("ball", K, svms, ridge)
         assert held.radius2 <= trained.radius2 * (1 + 1e-10)
         assert held.norms2[0] <= trained.norms2[0] * (1 + 1e-10)
         assert fixed[feature] <= trained.value * (1 + 1e-10)
 
 
-def test_bounds_are_summed_over_machines():
+def test_bounds_are_summed_over_svms():
     Z, y = make_problem()
     other = np.where(Z[:, 2] > 0, 1.0, -1.0)
     table = make_kernel(Z, "rbf")
@@ -174,8 +174,8 @@ def test_bounds_are_summed_over_machines():
         both, first, second = (trained_bound(name, table, signs, 0.4) for signs in (np.array([y, other]), y, other))
         assert both.value == pytest.approx(first.value + second.value, rel=1e-10)
         np.testing.assert_allclose(
-            both.gradient(table, table.alive),
-            first.gradient(table, table.alive) + second.gradient(table, table.alive),
+            both.gradient(table, table.remaining),
+            first.gradient(table, table.remaining) + second.gradient(table, table.remaining),
             rtol=1e-8,
         )
 
@@ -187,25 +187,25 @@ def test_a_span_that_a_feature_alone_holds_open_closes_without_it():
     np.testing.assert_allclose(bound.changes(FeatureKernel(Z), np.arange(2)), -4.0, rtol=1e-6)
 
 
-def test_trials_leave_the_machines_as_they_are():
+def test_a_retrained_copy_leaves_the_svms_as_they_are():
     Z, y = make_problem()
-    machines = train(Z @ Z.T, y, 0.5)
-    before, weights = machines.machines[0].dual.copy(), machines.weights
-    trial = machines.tried_on(Z[:, :1] @ Z[:, :1].T)
-    assert not np.allclose(trial.machines[0].dual, before)
-    np.testing.assert_array_equal(machines.machines[0].dual, before)
-    np.testing.assert_array_equal(machines.weights, weights)
+    svms = train(Z @ Z.T, y, 0.5)
+    before, weights = svms.solutions[0].dual.copy(), svms.weights
+    trial = svms.retrained_copy(Z[:, :1] @ Z[:, :1].T)
+    assert not np.allclose(trial.solutions[0].dual, before)
+    np.testing.assert_array_equal(svms.solutions[0].dual, before)
+    np.testing.assert_array_equal(svms.weights, weights)
 
 
-def test_machines_that_follow_a_kernel_are_those_trained_on_it():
+def test_retrained_svms_are_those_trained_from_a_cold_start():
     Z, y = make_problem(n_features=8)
-    machines = train(Z @ Z.T, y, 0.5)
+    svms = train(Z @ Z.T, y, 0.5)
     for n_left in range(7, 0, -1):
         K = Z[:, :n_left] @ Z[:, :n_left].T
-        machines.follow(K)
+        svms.retrain(K)
         fresh = train(K, y, 0.5)
-        np.testing.assert_allclose(machines.machines[0].dual, fresh.machines[0].dual, atol=1e-9)
-        np.testing.assert_allclose(machines.weights, fresh.weights, atol=1e-9)
+        np.testing.assert_allclose(svms.solutions[0].dual, fresh.solutions[0].dual, atol=1e-9)
+        np.testing.assert_allclose(svms.weights, fresh.weights, atol=1e-9)
 
 
 def test_forms_are_contracted_over_rows_that_matter():
@@ -213,9 +213,9 @@ def test_forms_are_contracted_over_rows_that_matter():
     table, rows = make_kernel(Z, "rbf"), np.array([1, 5, 6])
     form = np.random.RandomState(0).standard_normal((3, 3))
     form = form + form.T
-    got = contract_changes(table, form[None], rows, table.alive)
+    got = contract_changes(table, form[None], rows, table.remaining)
     part = np.ix_(rows, rows)
-    expected = [np.sum(form * (table.matrix - left)[part]) for left in table.without(table.alive)]
+    expected = [np.sum(form * (table.matrix - left)[part]) for left in table.without(table.remaining)]
     np.testing.assert_allclose(got[0], expected, atol=1e-12)
 
 

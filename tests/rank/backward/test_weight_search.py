@@ -34,10 +34,10 @@ def brute_force(table, V, left):
     return left[equal[-1]], squares[equal[-1]]
 
 
-def walk(table, make, n_machines, pace, seed):
-    """Ask for the least feature, remove it, move the machines, until none is left: the number of passes."""
+def walk(table, make, n_models, pace, seed):
+    """Ask for the least feature, remove it, move the dual variables, until none is left: the number of passes."""
     rng = np.random.RandomState(seed)
-    V = rng.standard_normal((n_machines, table.shape[1]))
+    V = rng.standard_normal((n_models, table.shape[1]))
     search, left = WeightSearch(make(table)), np.arange(len(table))
     while left.size:
         feature, weight = search.least(V)
@@ -46,7 +46,7 @@ def walk(table, make, n_machines, pace, seed):
         scale = (np.linalg.norm(table[feature]) * np.linalg.norm(V)) ** 2
         np.testing.assert_allclose(weight, expected_weight, rtol=1e-8, atol=1e-20 * scale)
         np.testing.assert_array_equal(search.features, left)
-        assert search.n_left == left.size
+        assert search.n_remaining == left.size
         column = search.remove(np.array([feature]))
         np.testing.assert_array_equal(column.toarray() if sparse.issparse(column) else column, table[[feature]])
         left = left[left != feature]
@@ -63,12 +63,12 @@ def walk(table, make, n_machines, pace, seed):
     st.sampled_from(sorted(MAKERS)),
     st.integers(0, 10**6),
 )
-def test_the_least_feature_is_that_of_a_look_at_all(n_features, shape, n_machines, pace, kind, seed):
-    walk(make_table(n_features, 8, seed, shape), MAKERS[kind], n_machines, pace, seed)
+def test_the_least_feature_is_that_of_a_look_at_all(n_features, shape, n_models, pace, kind, seed):
+    walk(make_table(n_features, 8, seed, shape), MAKERS[kind], n_models, pace, seed)
 
 
 @pytest.mark.parametrize("kind", sorted(MAKERS))
-def test_machines_that_move_little_need_few_passes(kind):
+def test_models_that_change_little_need_few_passes(kind):
     assert walk(make_table(600, 10, 0), MAKERS[kind], 2, 1e-4, 1) < 600 / 10
 
 

@@ -1,4 +1,4 @@
-"""Products of rows with each other, as far as machines need them: held, or never formed."""
+"""Kernel matrices as the solvers use them: held in memory, or as a product that is never formed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.linalg.blas import dger
 
 
 class Gram(Protocol):
-    """A symmetric positive semi-definite matrix, as far as a machine needs it."""
+    """The operations of a solver on a symmetric positive semi-definite matrix K."""
 
     diagonal: np.ndarray
 
@@ -25,15 +25,15 @@ class Gram(Protocol):
 
 
 class DenseGram:
-    """The matrix itself; whoever changes it in place calls :meth:`refresh`."""
+    """A matrix in memory; it may be changed in place."""
 
     def __init__(self, matrix: np.ndarray) -> None:
-        self.matrix = matrix
-        self.refresh()
+        self.replace(matrix)
 
-    def refresh(self) -> None:
-        """Read the diagonal again."""
-        self.diagonal = self.matrix.diagonal()
+    def replace(self, matrix: np.ndarray) -> None:
+        """Take another matrix."""
+        self.matrix = matrix
+        self.diagonal = matrix.diagonal()  # a view, which follows changes in place
 
     def times(self, values: np.ndarray) -> np.ndarray:
         """``K @ values``."""
@@ -78,7 +78,7 @@ class FactorGram:
 
 def add_square(matrix: np.ndarray, column: np.ndarray, factor: float) -> None:
     """``matrix += factor column column'`` of a symmetric matrix, in place."""
-    if matrix.flags.c_contiguous:  # its transpose is laid out as BLAS wants it; of any other it would change a copy
+    if matrix.flags.c_contiguous:  # BLAS wants Fortran order, which the transpose has; it would copy any other
         dger(factor, column, column, a=matrix.T, overwrite_a=1)
     else:
         matrix += (factor * column[:, None]) * column

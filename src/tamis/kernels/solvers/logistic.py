@@ -1,10 +1,11 @@
-r"""Logistic regression in the dual, by Newton's method, from a start that is nearly right.
+r"""Kernel logistic regression by Newton's method, warm-started.
 
 .. math:: \min_{v, b} \tfrac12 v^\top K v + \sum_i c_i \log(1 + e^{-y_i f_i}), \qquad f = K v + b,
 
-whose optimum has :math:`v_i = c_i y_i \sigma(-y_i f_i)` and, with a free intercept, :math:`\sum_i v_i = 0`. A linear
-machine's weights are :math:`X^\top v`. A Newton step solves a weighted ridge regression: one factorization of an
-n x n matrix.
+whose optimum has :math:`v_i = c_i y_i \sigma(-y_i f_i)` and, with a free intercept, :math:`\sum_i v_i = 0`. The weights
+of a linear model are :math:`X^\top v`. A Newton step is a weighted ridge regression (iteratively reweighted least
+squares): one factorization of an n x n matrix. For a linear kernel and more rows than columns
+:mod:`~tamis.kernels.solvers.svm_primal` factors D x D matrices instead.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from scipy.special import expit
 
 from tamis.kernels.solvers.gram import Gram
 
-_HALVINGS = 30
-_FLAT = 1e-14  # least curvature of the loss of a row, relative to its cost: far from the margin there is none
+_MAX_HALVINGS = 30
+_MIN_CURVATURE = 1e-14  # of the loss of a row, relative to its cost: far from the margin it underflows
 
 
-class LogisticMachine:
-    """One machine, kept optimal while its matrix loses features; the interface is that of ``DualMachine``.
+class KernelLogisticRegression:
+    """One model, kept optimal while the kernel loses features; the interface is that of ``DualSVM``.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ class LogisticMachine:
     cost : ndarray of shape (n,)
     free_intercept : bool
     tol : float
-        Largest difference between the dual and what it should be, relative to its cost.
+        Largest error of :math:`v_i = c_i y_i \\sigma(-y_i f_i)`, relative to :math:`c_i`.
     max_iter : int
     """
 
@@ -56,58 +57,61 @@ class LogisticMachine:
 
     @property
     def converged(self) -> bool:
-        """Whether the last :meth:`solve` was."""
+        """Whether the last :meth:`solve` met the tolerance."""
         return self.residual <= self.tol
 
-    def forget(self, column: np.ndarray) -> None:
-        """Take note that the matrix has just lost ``column column'``."""
+    def downdate(self, column: np.ndarray) -> None:
+        """Follow a kernel matrix that has just lost ``column column'``."""
         self.kv -= float(column @ self.v) * column
 
-    def forget_many(self, columns: np.ndarray) -> None:
-        """Take note that the matrix has just lost ``columns' columns``."""
+    def downdate_many(self, columns: np.ndarray) -> None:
+        """Follow a kernel matrix that has just lost ``columns' columns``."""
         self.kv -= (columns @ self.v) @ columns
 
-    def rebase(self) -> None:
-        """Take note that the matrix is another one."""
+    def refactorize(self) -> None:
+        """Follow any change of the kernel matrix."""
         self.kv = self.gram.times(self.v)
 
     def solve(self) -> None:
-        """Newton steps, halved where they would not descend, until the dual is what it should be."""
-        everything = np.arange(self.signs.size)
+        """Newton steps with a line search, until the conditions for an optimum hold."""
+        rows = np.arange(self.signs.size)
         for _ in range(self.max_iter):
-            chance = expit(-self.signs * (self.kv + self.b))
-            aim = self.cost * self.signs * chance
-            self.residual = float(np.abs((aim - self.v) / self.cost).max())
+            probability = expit(-self.signs * (self.kv + self.b))  # of the other class
+            negative_slope = self.cost * self.signs * probability
+            self.residual = float(np.abs((negative_slope - self.v) / self.cost).max())
             if self.free_intercept:
-                self.residual = max(self.residual, abs(float(aim.sum())) / float(self.cost.sum()))
+                self.residual = max(self.residual, abs(float(negative_slope.sum())) / float(self.cost.sum()))
             if self.residual <= self.tol:
                 return
             self.n_iter += 1
-            curvature = self.cost * np.maximum(chance * (1.0 - chance), _FLAT)
+            curvature = self.cost * np.maximum(probability * (1.0 - probability), _MIN_CURVATURE)
             try:
-                v, b = self._newton(everything, curvature, aim)
-            except np.linalg.LinAlgError:  # values so large that only rounding is left of the ones on the diagonal
+                v, b = self._newton_point(rows, curvature, negative_slope)
+            except np.linalg.LinAlgError:  # the kernel is so large that the unit diagonal is lost to rounding
                 return
-            self._descend(v - self.v, b - self.b)
+            self._line_search(v - self.v, b - self.b)
 
-    def _newton(self, rows: np.ndarray, curvature: np.ndarray, aim: np.ndarray) -> tuple[np.ndarray, float]:
-        """Minimum of the quadratic that touches the objective: ``(K + 1 / curvature) v + b = f + aim / curvature``."""
+    def _newton_point(
+        self, rows: np.ndarray, curvature: np.ndarray, negative_slope: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """Minimum of the quadratic model: ``(K + 1 / curvature) v + b = f + negative_slope / curvature``."""
         root = np.sqrt(curvature)
         system = self.gram.block(rows) * (root[:, None] * root)
         system[rows, rows] += 1.0
         factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
-        goal = root * (self.kv + self.b) + aim / root
+        response = root * (self.kv + self.b) + negative_slope / root
         if not self.free_intercept:
-            return root * cho_solve(factor, goal, check_finite=False), 0.0
-        both = cho_solve(factor, np.column_stack([goal, root]), check_finite=False) * root[:, None]
+            return root * cho_solve(factor, response, check_finite=False), 0.0
+        both = cho_solve(factor, np.column_stack([response, root]), check_finite=False) * root[:, None]
         b = float(both[:, 0].sum() / both[:, 1].sum())
         return both[:, 0] - b * both[:, 1], b
 
-    def _descend(self, v: np.ndarray, b: float) -> None:
+    def _line_search(self, v: np.ndarray, b: float) -> None:
+        """Take the step, halved until the objective does not increase."""
         along = self.gram.times(v)
         start = self._objective(self.v, self.kv, self.b)
         length = 1.0
-        for _ in range(_HALVINGS):
+        for _ in range(_MAX_HALVINGS):
             moved = self.v + length * v, self.kv + length * along, self.b + length * b
             if self._objective(*moved) <= start + 1e-14 * abs(start):
                 break

@@ -1,55 +1,62 @@
-r"""Support vector machines in the dual, exactly, from a start that is nearly right.
+r"""The dual of support vector machines, exactly, by a primal active-set method that is warm-started.
 
 .. math:: \min_v \tfrac12 v^\top (K + \mathrm{diag}(\rho)) v - t^\top v \quad\text{subject to}\quad
           0 \le s_i v_i \le u_i, \qquad \textstyle\sum_i v_i = \tau,
 
-the equality only where there is a free intercept, its multiplier. With :math:`t = s = y \in \{-1, 1\}^n`,
+the equality only where there is a free intercept b, its multiplier. With :math:`t = s = y \in \{-1, 1\}^n`,
 :math:`\tau = 0` and :math:`v_i = \alpha_i y_i` this is the hinge (:math:`u = C, \rho = 0`) or the squared hinge
 (:math:`u = \infty, \rho = 1 / 2C`); without bounds, ridge regression; with :math:`t = \mathrm{diag}(K) / 2` and
-:math:`\tau = 1` the smallest enclosing ball. Optimal is what leaves :math:`r = t - Kv - \rho v - b` zero where a
-variable is between its bounds, and nowhere pointing off a bound.
+:math:`\tau = 1` the smallest enclosing ball.
 
-A primal active-set method: variables between their bounds are free, the inverse of their system is kept, bordered when
-one enters, shrunk when one leaves and down-dated when a feature goes. A step costs :math:`O(n^2)`; from the machine
-with one more feature it takes one step, or a few.
+Let :math:`g = t - (K + \mathrm{diag}(\rho)) v - b` be the negative gradient of the Lagrangian. The KKT conditions are
+
+.. math:: g_i = 0 \ \text{ where } 0 < s_i v_i < u_i, \qquad s_i g_i \le 0 \ \text{ where } s_i v_i = 0, \qquad
+          s_i g_i \ge 0 \ \text{ where } s_i v_i = u_i.
+
+Each iteration takes the Newton step over the free variables (those between their bounds) up to the first bound, where
+the blocking variable is fixed; at their minimum the variable that violates its condition most is freed. The inverse of
+the KKT matrix of the free variables follows, and is downdated when the kernel loses a feature: O(n^2) an iteration,
+one or a few from the solution with one more feature.
+
+Of the solvers of the squared hinge this is the one for a kernel, or for no more rows than columns, and the only one
+for the hinge and the ball: :mod:`~tamis.kernels.solvers.svm_primal` needs explicit columns and inverts D x D matrices,
+:mod:`~tamis.kernels.solvers.sparse_hinge` has a group norm as its penalty.
 """
 
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import daxpy
 
-from tamis.kernels.solvers.gram import DenseGram, Gram, add_square
+from tamis.kernels.solvers.gram import DenseGram, Gram
+from tamis.kernels.solvers.working_set import SINGULAR_PIVOT, KKTInverse, WorkingSet
 
-_SINGULAR = 1e-10  # pivots this small, relative to the diagonal, belong to dependent variables
-_AGE = 64  # down-dates after which the inverse is computed anew
-_WRONG = 1e-5  # entries of system times inverse may differ from the identity by so much
 _ROUNDING = 4 * float(np.finfo(float).eps)
-_BLURRED = 1e-6  # pivots below this can be told from zero, but not used for small steps:
-_FAINT = 1e-6  # those that take less than this off a violation
-_INDEFINITE = 0.5  # pivots this far below zero are no rounding
-_LOWER, _FREE, _UPPER = 0, 1, 2
-_NO_KERNEL = "the kernel matrix is not positive semi-definite on these rows: lower C, or use another kernel"
+_ILL_CONDITIONED_PIVOT = 1e-6  # relative to the diagonal: below, a pivot is not zero but has lost most of its digits
+_MIN_DECREASE = 1e-6  # of a KKT violation: below, it is not worth freeing a variable with such a pivot
+_INDEFINITE_PIVOT = 0.5  # relative to the diagonal: pivots this far below zero are not rounding
+_MAX_STALLED = 3  # Newton steps that leave a violation, after which the inverse is computed anew; twice that is the end
+_NOT_A_KERNEL = "the kernel matrix is not positive semi-definite on these rows: lower C, or use another kernel"
 NOT_SEPARABLE = "the features left do not separate the classes, or hardly, and C is infinite: give a finite C"
 
 
 @dataclass(frozen=True)
 class DualSolution:
-    """Where a machine came to rest.
+    """The end of a search.
 
     Attributes
     ----------
     dual : ndarray of shape (n,)
-        :math:`v`; a linear machine's weights are ``X' v``.
+        :math:`v`; the weights of a linear model are ``X' v``.
     intercept : float
     free : ndarray of bool
         Variables between their bounds.
     residual : float
-        Largest violation of optimality, in units of the largest target.
+        Largest violation of the KKT conditions, in units of the largest target.
     n_iter : int
     converged : bool
     """
@@ -62,23 +69,38 @@ class DualSolution:
     converged: bool
 
 
-class DualMachine:
-    """One machine, kept optimal while its matrix loses features.
+class DualSVM:
+    """One dual problem and its solution, which is kept optimal while the kernel loses features.
 
     Parameters
     ----------
     gram : Gram
+        K.
     target : ndarray of shape (n,)
+        t.
     signs : ndarray of shape (n,) or None
-        None: no bounds.
+        s; None for no bounds.
     upper : ndarray of shape (n,)
+        u.
     ridge : ndarray of shape (n,)
+        :math:`\\rho`.
     total : float or None
-        None: no equality, and an intercept of zero.
+        :math:`\\tau`; None for no equality, and an intercept of zero.
     tol : float
-        Largest violation of optimality, in units of the largest target.
+        Largest violation of the KKT conditions, in units of the largest target.
     max_iter : int
-        Steps of one :meth:`solve`.
+        Iterations of one :meth:`solve`.
+
+    Attributes
+    ----------
+    v, kv : ndarray of shape (n,)
+        The dual variables and ``K v``.
+    b : float
+        The intercept.
+    kkt_violation : float
+        Largest violation of the KKT conditions after the last :meth:`solve`.
+    n_iter : int
+        Iterations so far.
     """
 
     def __init__(
@@ -94,375 +116,305 @@ class DualMachine:
         max_iter: int = 10_000,
     ) -> None:
         self.gram, self.target, self.ridge, self.total = gram, target, ridge, total
-        self.bounded, self.capped = signs is not None, bool(np.any(np.isfinite(upper)))
-        self.curved, self.flat = bool(np.all(ridge > 0)), not np.any(ridge)
-        self.signs = np.ones(target.size) if signs is None else signs
-        self.upper, self._least_upper = upper, float(upper.min())
-        self.unit = float(np.abs(target).max()) or 1.0
-        self.tol, self.max_iter = tol * self.unit, max_iter
-        self.n_iter = 0
-        self.start_cold()
-
-    @property
-    def _offset(self) -> int:
-        """Place of the first free variable in the system: after the intercept, if there is one."""
-        return 0 if self.total is None else 1
-
-    def start_cold(self) -> None:
-        """Forget everything: nothing is free, and all is at its lower bound."""
-        n = self.target.size
-        self.v, self.kv, self.b = np.zeros(n), np.zeros(n), 0.0
-        self.status = np.full(n, _LOWER if self.bounded else _FREE, dtype=np.int8)
-        self.way_off = self.signs * self.bounded
-        self._set_free(np.arange(0 if self.bounded else n))
-        self.inverse: np.ndarray
-        if self.bounded and self.total:  # feasible: one variable holds it all
-            self.v[0] = self.total
-            self.kv = self.gram.times(self.v)
+        self._is_strictly_convex, self._has_ridge = bool(np.all(ridge > 0)), bool(np.any(ridge))
+        self._scale = float(np.abs(target).max()) or 1.0
+        self.tol, self.max_iter = tol * self._scale, max_iter
+        self.n_iter, self.kkt_violation = 0, np.inf
+        self.v, self.kv, self.b = np.zeros(target.size), np.zeros(target.size), 0.0
+        self.working_set = WorkingSet(target.size, signs, upper)
+        self.inverse = KKTInverse(has_equality=total is not None)
+        if signs is not None and total:  # zero is not feasible: the first variable starts with all of the sum
+            self.v[0] = total
+            self.kv = gram.times(self.v)
             self._free_alone(0)
         else:
-            self.refactor()
+            self._invert()
 
-    def _set_free(self, rows: np.ndarray) -> None:
-        """Which variables are free, in the order of the system, with what is asked of them at every step."""
-        self.free, self._free_signs, self._free_upper = rows, self.signs[rows], self.upper[rows]
+    def copy(self) -> DualSVM:
+        """The same problem at the same point; only the kernel matrix is shared."""
+        twin = copy(self)
+        twin.v, twin.kv = self.v.copy(), self.kv.copy()
+        twin.working_set, twin.inverse = self.working_set.copy(), self.inverse.copy()
+        return twin
 
-    def _system_vector(self, first: float, values: np.ndarray) -> np.ndarray:
-        """Entries of the free variables, after that of the intercept if there is one."""
-        if self.total is None:
-            return values
-        vector = np.empty(values.size + 1)
-        vector[0], vector[1:] = first, values
-        return vector
-
-    def refactor(self) -> bool:
-        """Invert the system of the free variables anew; False if that could not be done well."""
-        self._age = 0
-        k, e = self.free.size, self._offset
-        system = np.zeros((k + e, k + e))
-        system[e:, e:] = self.gram.block(self.free)
-        system[np.arange(e, k + e), np.arange(e, k + e)] += self.ridge[self.free]
-        system[:e, e:] = system[e:, :e] = 1.0
-        self.inverse = np.zeros((e, e))
-        if not k:
-            return True
-        try:
-            self.inverse = np.linalg.inv(system)
-        except np.linalg.LinAlgError:
-            self.inverse = np.linalg.pinv(system, hermitian=True)
-        return bool(np.abs(system @ self.inverse - np.eye(k + e)).max() < _WRONG)
-
-    def rebase(self) -> None:
-        """Take note that the matrix is another one: start from the solution of the old one, if that can be done."""
-        self.kv = self.gram.times(self.v)
-        if not self.refactor() and not self.curved:
-            self._free_one_by_one(self.free)
-
-    def _free_one_by_one(self, rows: np.ndarray) -> None:
-        """Free variables between their bounds that depend on each other: those that cannot be go to a bound."""
-        self._set_free(np.empty(0, dtype=np.int64))
-        self.refactor()
-        for j in rows.tolist():
-            if self.total is not None and not self.free.size:
-                self._free_alone(j)
-            else:
-                self._border(j, float(self.residuals()[j]))
-
-    def forget(self, column: np.ndarray) -> None:
-        """Take note that the matrix has just lost ``column column'``: a feature that was removed."""
-        weight = float(column @ self.v)
-        self.kv = daxpy(column, self.kv, a=-weight)
-        while self.free.size:
-            with_free = self._system_vector(0.0, column[self.free])
-            u = self.inverse @ with_free
-            left = 1.0 - float(with_free @ u)
-            if left > _SINGULAR:
-                break
-            if self.curved:  # it has an inverse, which only rounding denies
-                self.rebase()
-                return
-            # without the feature the free variables depend on each other: one makes room
-            self._flatten(u if weight >= 0 else -u)
-        else:
-            return
-        self._age += 1
-        if self._age >= _AGE:
-            self.rebase()
-            return
-        add_square(self.inverse, u, 1.0 / left)
-        self._step(u * (weight / left))  # Newton's: what the free variables now lack is the weight times the column
-
-    def forget_many(self, columns: np.ndarray) -> None:
-        """Take note that the matrix has just lost ``columns' columns``, one row of ``columns`` per feature."""
-        if 3 * len(columns) > self.free.size:
-            self.rebase()
-            return
-        with_free = columns[:, self.free]
-        if self._offset:
-            with_free = np.pad(with_free, ((0, 0), (1, 0)))
-        across = with_free @ self.inverse
-        left = np.eye(len(columns)) - across @ with_free.T
-        try:
-            factor = cholesky(left, lower=True)
-        except np.linalg.LinAlgError:
-            factor = np.zeros((1, 1))
-        if factor.diagonal().min() ** 2 <= _SINGULAR:
-            self.rebase()
-            return
-        self.kv -= (columns @ self.v) @ columns
-        half = solve_triangular(factor, across, lower=True)
-        self.inverse += half.T @ half
-        self._age += 1
-        if self._age >= _AGE:
-            self.rebase()
-
-    def _flatten(self, direction: np.ndarray) -> None:
-        """Go along a direction without curvature, or against it, until a free variable comes to a bound."""
-        for move in (direction, -direction):
-            length, blocked = self._reach(move[self._offset :], np.inf)
-            if blocked >= 0:
-                return self._slide(move, length, blocked)
-        raise ValueError(NOT_SEPARABLE)
+    # The solution, and how good it is.
 
     def solution(self) -> DualSolution:
-        """What has been found."""
-        return DualSolution(self.v, self.b, self.status == _FREE, self.residual, self.n_iter, self.converged)
+        """The point of the last :meth:`solve`."""
+        is_free = np.zeros(self.v.size, dtype=bool)
+        is_free[self.working_set.free] = True
+        return DualSolution(self.v, self.b, is_free, self.residual, self.n_iter, self.converged)
 
     @property
     def converged(self) -> bool:
-        """Whether the last :meth:`solve` came to its end."""
-        return self.worst <= self.tol or self.worst <= self._rounding()
-
-    def _rounding(self) -> float:
-        """What is left of a residual that is zero but for rounding."""
-        return _ROUNDING * float(self.gram.diagonal.max() * np.abs(self.v).sum() + abs(self.b))
+        """Whether the KKT conditions hold, to the tolerance or to rounding."""
+        return self._is_negligible(self.kkt_violation)
 
     @property
     def residual(self) -> float:
-        """Largest violation of optimality of the last solution, in units of the largest target."""
-        return self.worst / self.unit
+        """Largest violation of the KKT conditions, in units of the largest target."""
+        return self.kkt_violation / self._scale
 
     @property
     def squared_norm(self) -> float:
-        """``v' K v``: the squared norm of a linear machine's weights."""
+        """``v' K v``: the squared norm of a linear model's weights."""
         return float(self.v @ self.kv)
 
-    def residuals(self) -> np.ndarray:
-        """``t - K v - ridge v - b``."""
-        r = self.target - self.kv
-        if not self.flat:
-            r -= self.ridge * self.v
-        r -= self.b
-        return r
+    def negative_gradient(self) -> np.ndarray:
+        """``g = t - K v - ridge v - b``, of the Lagrangian."""
+        g = self.target - self.kv
+        if self._has_ridge:
+            g -= self.ridge * self.v
+        g -= self.b
+        return g
 
-    def _set_status(self, row: int, status: int) -> None:
-        """Note where a variable is, and in which direction it may leave: up or down, or not at all as it is free."""
-        self.status[row] = status
-        self.way_off[row] = 0.0 if status == _FREE else self.signs[row] if status == _LOWER else -self.signs[row]
+    def _is_negligible(self, violation: float) -> bool:
+        """Whether a violation is within the tolerance, or within the rounding error of a gradient entry."""
+        return violation <= self.tol or violation <= _ROUNDING * float(
+            self.gram.diagonal.max() * np.abs(self.v).sum() + abs(self.b)
+        )
+
+    def _free_violation(self, g: np.ndarray) -> float:
+        """Violation by the free variables: their largest gradient, and the error of the equality relative to v."""
+        free = self.working_set.free
+        if not free.size:
+            return 0.0
+        largest = float(np.abs(g[free]).max())
+        if self.total is None:
+            return largest
+        error = abs(self.total - float(self.v.sum()))
+        if error > self.tol:
+            error /= max(1.0, float(np.abs(self.v).max()))
+        return max(largest, error)
+
+    # The active-set method.
 
     def solve(self) -> None:
-        """Steps until optimal, or as many as are allowed; ``worst`` is then the largest violation."""
-        stalled = 0
+        """Iterate until the KKT conditions hold, no further progress is possible, or iterations have run out."""
+        n_stalled = 0
         for _ in range(self.max_iter):
             self.n_iter += 1
-            r = self.residuals()
-            self.worst = self._inner_violation(r)
-            if self.worst > self.tol and self.worst > self._rounding():
-                stalled += 1
-                if stalled == 3:  # rounding has piled up
-                    self.rebase()
-                    continue
-                if stalled == 6:
+            g = self.negative_gradient()
+            self.kkt_violation = self._free_violation(g)
+            if self._is_negligible(self.kkt_violation):
+                if not self.working_set.is_bounded or not self._free_most_violating(g):
                     return
-                if self._advance(r[self.free]):
-                    stalled -= 1  # a bound was hit: its variable is no longer free
+                n_stalled = 0
                 continue
-            if not self.bounded or not self._enter(r):
+            n_stalled += 1
+            if n_stalled == _MAX_STALLED:  # a Newton step should have ended here: rounding has built up in the inverse
+                self.refactorize()
+            elif n_stalled == 2 * _MAX_STALLED:
                 return
-            stalled = 0
-        self.worst = max(self._inner_violation(r), float((self.way_off * r).max()))
+            elif self._newton_step(g):
+                n_stalled -= 1  # progress: a variable was fixed at its bound
+        self.kkt_violation = max(self._free_violation(g), float((self.working_set.feasible_direction * g).max()))
 
-    def _inner_violation(self, r: np.ndarray) -> float:
-        """Largest residual of a free variable, or by how much all miss their total, in units of the largest or one."""
-        if not self.free.size:
-            return 0.0
-        inside = float(np.abs(r[self.free]).max())
-        if self.total is None:
-            return inside
-        missing = abs(self.total - float(self.v.sum()))
-        if missing > self.tol:
-            missing /= max(1.0, float(np.abs(self.v).max()))
-        return max(inside, missing)
+    def _newton_step(self, g: np.ndarray) -> bool:
+        """Step to the minimum over the free variables, or to the first bound; whether one was met."""
+        error = 0.0 if self.total is None else self.total - float(self.v.sum())
+        return self._step(self.inverse.matrix @ self.inverse.bordered(error, g[self.working_set.free]))
 
-    def _advance(self, r: np.ndarray) -> bool:
-        """Go to the minimum over the free variables, or to the first bound on the way; whether there was one."""
-        missing = 0.0 if self.total is None else self.total - float(self.v.sum())
-        return self._step(self.inverse @ self._system_vector(missing, r))
+    def _step(self, step: np.ndarray) -> bool:
+        """Move intercept and free variables by a step, or as far along it as the box allows; whether a bound was met.
 
-    def _step(self, move: np.ndarray) -> bool:
-        """Make a step, or as much of it as bounds allow; whether one was hit."""
-        along = move[1:] if self._offset else move
-        after = self.v[self.free] + along
-        if not self.bounded or self._are_inside(self._free_signs * after):  # the usual case: nothing is in the way
-            self._shift(along)
-            self.v[self.free] = after
-            if self._offset:
-                self.b += float(move[0])
+        ``step`` has the layout of the KKT matrix: the intercept first, if there is one.
+        """
+        free, border = self.working_set.free, self.inverse.border
+        direction = step[1:] if border else step
+        after = self.v[free] + direction
+        if self.working_set.contains(after):  # by far the most frequent case, at the least cost
+            self._update_products(free, direction)
+            self.v[free] = after
+            if border:
+                self.b += float(step[0])
             return False
-        length, blocked = self._reach(along, 1.0)
-        self._slide(move, length, blocked)
-        return blocked >= 0
+        length, blocking = self.working_set.ratio_test(self.v[free], direction, 1.0)
+        self._move(step, length, blocking)
+        return blocking >= 0
 
-    def _are_inside(self, values: np.ndarray) -> bool:
-        """Whether free variables, times their signs, are between their bounds."""
-        if values.min() < 0:
-            return False
-        return not self.capped or bool(values.max() <= self._least_upper or (values <= self._free_upper).all())
-
-    def _shift(self, by: np.ndarray) -> None:
-        """Follow a change of the free variables with the products."""
-        change = np.zeros(self.v.size)
-        change[self.free] = by
-        self.kv += self.gram.times(change)
-
-    def _reach(self, along: np.ndarray, most: float) -> tuple[float, int]:
-        """How far the free variables may go, ``most`` at most, and which of them is in the way, -1 if none."""
-        if not self.free.size:
-            return most, -1
-        inside, speed = self._free_signs * self.v[self.free], self._free_signs * along
-        with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(speed < 0, inside / -speed, (self._free_upper - inside) / speed)
-        room[speed == 0] = np.inf
-        blocked = int(room.argmin())
-        return (most, -1) if room[blocked] >= most else (max(float(room[blocked]), 0.0), blocked)
-
-    def _slide(self, move: np.ndarray, length: float, blocked: int) -> None:
-        """Move intercept and free variables; the one that is blocked comes to rest at its bound."""
+    def _move(self, direction: np.ndarray, length: float, blocking: int) -> None:
+        """Move intercept and free variables along a direction; the blocking variable is fixed at the bound it meets."""
         if not math.isfinite(length):
             raise ValueError(NOT_SEPARABLE)
-        before = self.v[self.free]
-        by = move[self._offset :] * length
-        if blocked >= 0:
-            rising = self._free_signs[blocked] * move[self._offset + blocked] > 0
-            bound = self._free_signs[blocked] * self._free_upper[blocked] if rising else 0.0
-            by[blocked] = bound - before[blocked]
-        self._shift(by)
-        self.v[self.free] = before + by
-        if self._offset:
-            self.b += length * float(move[0])
-        if blocked >= 0:
-            self.v[self.free[blocked]] = bound
-            self._leave(blocked, _UPPER if rising else _LOWER)
+        free, border = self.working_set.free, self.inverse.border
+        before = self.v[free]
+        change = direction[border:] * length
+        if blocking >= 0:
+            at_upper = self.working_set.is_rising(blocking, direction[border + blocking])
+            bound = self.working_set.bound(int(free[blocking]), at_upper=at_upper)
+            change[blocking] = bound - before[blocking]
+        self._update_products(free, change)
+        self.v[free] = before + change
+        if border:
+            self.b += length * float(direction[0])
+        if blocking >= 0:
+            self.v[free[blocking]] = bound  # exactly, whatever the sum above was rounded to
+            self.working_set.delete(blocking, at_upper=at_upper)
+            self.inverse.delete(blocking)
 
-    def _leave(self, place: int, bound: int) -> None:
-        """Fix a free variable at a bound; the inverse loses its row and column."""
-        self._set_status(int(self.free[place]), bound)
-        self._set_free(np.delete(self.free, place))
-        if not self.free.size:
-            self.inverse = np.zeros((self._offset, self._offset))
-            return
-        at = place + self._offset
-        kept = np.delete(np.arange(len(self.inverse)), at)
-        across = self.inverse[kept, at]
-        self.inverse = self.inverse[np.ix_(kept, kept)] - across[:, None] * (across / self.inverse[at, at])
+    def _update_products(self, rows: np.ndarray | int, change: np.ndarray | float) -> None:
+        """``K v`` after a change of some variables."""
+        full = np.zeros(self.v.size)
+        full[rows] = change
+        self.kv += self.gram.times(full)
 
-    def _enter(self, r: np.ndarray) -> bool:
-        """Free the variable that violates its bound most; False if none does."""
-        if self._offset and not self.free.size:
-            return self._enter_pair()
-        wish = self.way_off * r  # how much each variable at a bound wants to leave it
-        j = int(wish.argmax())
-        if wish[j] <= self.tol or wish[j] <= self._rounding():
-            self.worst = max(self.worst if self.free.size else 0.0, float(wish[j]))
+    # Changes of the working set.
+
+    def _invert(self) -> bool:
+        """Invert the KKT matrix of the free variables anew; False where that is inaccurate."""
+        free = self.working_set.free
+        block = self.gram.block(free)
+        diagonal = np.arange(free.size)
+        block[diagonal, diagonal] += self.ridge[free]
+        return self.inverse.refactorize(block)
+
+    def _free_most_violating(self, g: np.ndarray) -> bool:
+        """Free the variable at a bound that violates the KKT conditions most; False if none does."""
+        if self.inverse.border and not self.working_set.free.size:
+            return self._free_violating_pair()
+        violation = self.working_set.feasible_direction * g
+        j = int(violation.argmax())
+        largest = float(violation[j])
+        if self._is_negligible(largest) or self._is_ill_conditioned(j, largest):
+            self.kkt_violation = max(self.kkt_violation, largest)
             return False
-        if self._is_blurred(j, float(wish[j])):
-            self.worst = max(self.worst if self.free.size else 0.0, float(wish[j]))
-            return False
-        self._border(j, float(r[j]))
+        self._free(j, float(g[j]))
         return True
 
-    def _is_blurred(self, j: int, wish: float) -> bool:
-        """Whether a variable wants to move so little, and depends so much on the free ones, that rounding decides."""
-        if self.curved or not self.free.size or wish > _FAINT * self.unit:
-            return False
-        with_free = self._system_vector(1.0, self.gram.column(self.free, j))
-        pivot = self.gram.diagonal[j] - float(with_free @ (self.inverse @ with_free))
-        return bool(_SINGULAR < pivot / self.gram.diagonal.max() < _BLURRED)
+    def _free_violating_pair(self) -> bool:
+        """Free the maximal violating pair; False if there is none.
 
-    def _enter_pair(self) -> bool:
-        """With nothing free a variable can only move with another one; False if no pair wants to."""
-        i, j, gap = self._widest_pair()
-        pull = self.target - self.kv - self.ridge * self.v
-        self.b = float(pull[j])
-        if gap <= self.tol or gap <= self._rounding():
+        With an equality and no free variable a variable can only move together with another one.
+        """
+        gradient = self.target - self.kv - self.ridge * self.v  # negative, of the objective: the multiplier is unknown
+        can_increase = self.working_set.feasible_direction > 0
+        i = int(np.where(can_increase, gradient, -np.inf).argmax())
+        j = int(np.where(can_increase, np.inf, gradient).argmin())
+        gap = float(gradient[i] - gradient[j])
+        self.b = float(gradient[j])
+        if self._is_negligible(gap):
             self.b += 0.5 * gap
-            self.worst = max(0.0, gap)
+            self.kkt_violation = max(0.0, gap)
             return False
         self._free_alone(j)
-        self._border(i, gap)
+        self._free(i, gap)
         return True
 
+    def _is_ill_conditioned(self, j: int, violation: float) -> bool:
+        """Whether freeing a variable gains little and makes the KKT matrix so ill-conditioned that rounding decides."""
+        free = self.working_set.free
+        if self._is_strictly_convex or not free.size or violation > _MIN_DECREASE * self._scale:
+            return False
+        column = self.inverse.bordered(1.0, self.gram.column(free, j))
+        pivot = self.gram.diagonal[j] - float(column @ (self.inverse.matrix @ column))
+        return bool(SINGULAR_PIVOT < pivot / self.gram.diagonal.max() < _ILL_CONDITIONED_PIVOT)
+
     def _free_alone(self, j: int) -> None:
-        self._set_status(j, _FREE)
-        self._set_free(np.array([j]))
-        self.refactor()
+        """Make a variable the only free one."""
+        self.working_set.replace(np.empty(0, dtype=np.int64))
+        self.working_set.append(j)
+        self._invert()
 
-    def _widest_pair(self) -> tuple[int, int, float]:
-        """The pair of variables at bounds whose exchange lowers the objective most, and by which slope."""
-        pull = self.target - self.kv - self.ridge * self.v
-        may_rise = (self.status == _LOWER) == (self.signs > 0)
-        i = int(np.where(may_rise, pull, -np.inf).argmax())
-        j = int(np.where(may_rise, np.inf, pull).argmin())
-        return i, j, float(pull[i] - pull[j])
+    def _free(self, j: int, slope: float) -> None:
+        """Append variable ``j``, which wants to move in the direction of ``slope``, to the free ones.
 
-    def _border(self, j: int, slope: float) -> None:
-        """Free variable ``j``; where it depends on the free ones, one of them makes room first."""
+        Where its column depends linearly on theirs there is a direction without curvature: all move along it until one
+        of the free variables meets a bound and makes room, or variable ``j`` meets its other bound.
+        """
         diagonal = float(self.gram.diagonal[j] + self.ridge[j])
-        singular = _SINGULAR * max(diagonal, float(self.gram.diagonal.mean()))
+        singular = SINGULAR_PIVOT * max(diagonal, float(self.gram.diagonal.mean()))
         while True:
-            with_free = self._system_vector(1.0, self.gram.column(self.free, j))
-            u = self.inverse @ with_free
-            pivot = diagonal - float(with_free @ u)
-            if self.curved and pivot < -_INDEFINITE * abs(diagonal):
-                raise ValueError(_NO_KERNEL)
-            if self.curved or pivot > singular:
-                pivot = max(pivot, float(self.ridge[j]))
+            column = self.inverse.bordered(1.0, self.gram.column(self.working_set.free, j))
+            solved = self.inverse.matrix @ column
+            pivot = diagonal - float(column @ solved)
+            if self._is_strictly_convex and pivot < -_INDEFINITE_PIVOT * abs(diagonal):
+                raise ValueError(_NOT_A_KERNEL)
+            if self._is_strictly_convex or pivot > singular:
                 break
-            toward = 1.0 if slope > 0 else -1.0
-            length, blocked = self._reach(-toward * u[self._offset :], self._room(j, toward))
-            self._slide_with(j, toward, u, length, blocked)
-            if blocked < 0:
-                return  # it has gone from one bound to the other
-            if not self.free.size:
+            if self._exchange(j, 1.0 if slope > 0 else -1.0, solved):
+                return
+            if not self.working_set.free.size:
                 self._free_alone(j)
                 return
-        k = u.size
-        grown = np.empty((k + 1, k + 1))
-        np.multiply(u[:, None], u / pivot, out=grown[:k, :k])
-        grown[:k, :k] += self.inverse
-        grown[:k, k] = grown[k, :k] = -u / pivot
-        grown[k, k] = 1.0 / pivot
-        self.inverse = grown
-        self._set_free(np.append(self.free, j))
-        self._set_status(j, _FREE)
+        self.inverse.append(solved, max(pivot, float(self.ridge[j])))
+        self.working_set.append(j)
 
-    def _room(self, j: int, toward: float) -> float:
-        """How far one variable may go."""
-        inside = float(self.signs[j] * self.v[j])
-        return float(self.upper[j]) - inside if toward * self.signs[j] > 0 else inside
+    def _exchange(self, j: int, direction: float, solved: np.ndarray) -> bool:
+        """Move variable ``j``, and the free ones so that their gradients stay zero; whether ``j`` met its other bound.
 
-    def _slide_with(self, j: int, toward: float, u: np.ndarray, length: float, blocked: int) -> None:
-        """Move variable ``j``, and the free ones so that nothing else changes for them."""
-        self._slide(-toward * u, length, blocked)
-        before = self.v[j]
-        self.v[j] = before + toward * length
-        if blocked < 0:
-            rising = toward * self.signs[j] > 0
-            self._set_status(j, _UPPER if rising else _LOWER)
-            self.v[j] = self.signs[j] * self.upper[j] if rising else 0.0
-        change = np.zeros(self.v.size)
-        change[j] = self.v[j] - before
-        self.kv += self.gram.times(change)
+        ``solved`` is the inverse KKT matrix times the column of ``j``.
+        """
+        box, before = self.working_set, float(self.v[j])
+        at_upper = bool(direction * box.signs[j] > 0)
+        to_bound = abs(box.bound(j, at_upper=at_upper) - before)
+        length, blocking = box.ratio_test(self.v[box.free], -direction * solved[self.inverse.border :], to_bound)
+        self._move(-direction * solved, length, blocking)
+        if blocking < 0:
+            box.fix(j, at_upper=at_upper)
+            self.v[j] = box.bound(j, at_upper=at_upper)
+        else:
+            self.v[j] = before + direction * length
+        self._update_products(j, self.v[j] - before)
+        return blocking < 0
+
+    # Changes of the kernel matrix.
+
+    def refactorize(self) -> None:
+        """Follow any change of the kernel matrix: products and inverse are computed anew, the point stays."""
+        self.kv = self.gram.times(self.v)
+        if self._invert() or self._is_strictly_convex:
+            return
+        # Some of the free variables have become linearly dependent: free them one by one, the dependent ones going to
+        # a bound.
+        free = self.working_set.free
+        self.working_set.replace(np.empty(0, dtype=np.int64))
+        self._invert()
+        for j in free.tolist():
+            if self.inverse.border and not self.working_set.free.size:
+                self._free_alone(j)
+            else:
+                self._free(j, float(self.negative_gradient()[j]))
+
+    def downdate(self, column: np.ndarray) -> None:
+        """Follow a kernel matrix that has just lost ``column column'``, a feature, and take the first Newton step."""
+        weight = float(column @ self.v)
+        self.kv = daxpy(column, self.kv, a=-weight)
+        while self.working_set.free.size:
+            free_column = self.inverse.bordered(0.0, column[self.working_set.free])
+            solved = self.inverse.matrix @ free_column
+            pivot = 1.0 - float(free_column @ solved)
+            if pivot > SINGULAR_PIVOT:
+                break
+            if self._is_strictly_convex:  # an inverse exists, and is only lost to rounding
+                self.refactorize()
+                return
+            # Without the feature the free variables are linearly dependent: fix one of them at a bound.
+            self._move_to_bound(solved if weight >= 0 else -solved)
+        else:
+            return
+        if self.inverse.downdate(solved, pivot):
+            self._step(solved * (weight / pivot))  # the gradient of the free variables is now weight * column
+        else:
+            self.refactorize()
+
+    def downdate_many(self, columns: np.ndarray) -> None:
+        """Follow a kernel matrix that has just lost ``columns' columns``, one row of ``columns`` per feature."""
+        free = self.working_set.free
+        if 3 * len(columns) > free.size or not self.inverse.downdate_many(columns[:, free]):
+            self.refactorize()
+            return
+        self.kv -= (columns @ self.v) @ columns
+
+    def _move_to_bound(self, direction: np.ndarray) -> None:
+        """Move along a direction without curvature, or against it, until a free variable meets a bound."""
+        free = self.working_set.free
+        for way in (direction, -direction):
+            length, blocking = self.working_set.ratio_test(self.v[free], way[self.inverse.border :], np.inf)
+            if blocking >= 0:
+                self._move(way, length, blocking)
+                return
+        raise ValueError(NOT_SEPARABLE)
 
 
 def solve_dual(
@@ -476,8 +428,8 @@ def solve_dual(
     tol: float = 1e-10,
     max_iter: int = 10_000,
 ) -> DualSolution:
-    """Solve one problem from nothing; arguments as for :class:`DualMachine`, scalars standing for equal entries."""
-    machine = DualMachine(
+    """Solve one problem from a cold start; arguments as for :class:`DualSVM`, scalars standing for equal entries."""
+    svm = DualSVM(
         DenseGram(np.asarray(K, dtype=float)),
         np.asarray(target, dtype=float),
         signs=signs,
@@ -487,5 +439,5 @@ def solve_dual(
         tol=tol,
         max_iter=max_iter,
     )
-    machine.solve()
-    return machine.solution()
+    svm.solve()
+    return svm.solution()

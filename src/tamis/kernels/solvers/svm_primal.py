@@ -1,14 +1,19 @@
-r"""Linear machines with more rows than features, by Newton's method in the primal.
+r"""Linear models with more rows than features, by Newton's method in the primal.
 
-.. math:: \min_w \tfrac12 \sum_j p_j w_j^2 + \sum_i c_i \ell(y_i, \langle w, z_i \rangle),
+.. math:: \min_w \tfrac12 \sum_j p_j w_j^2 + \sum_i c_i \ell(y_i, f_i), \qquad f_i = \langle w, z_i \rangle,
 
-with the squared hinge, the square or the logistic loss; the first entry of z may be an intercept (p = 0: free). For the
-first two the curvature changes only where rows join or leave those that count, so that the inverse of the Hessian is
-kept: rows are worked in by Woodbury's formula, features leave by
+with the squared hinge, the square or the logistic loss; the first entry of z may be an intercept (p = 0: not
+penalized). The Hessian is :math:`H = \mathrm{diag}(p) + Z^\top \mathrm{diag}(\ell'') Z`. For the first two losses it
+changes only where rows cross the margin, so that its inverse is kept: such rows enter by Woodbury's formula, and a
+feature is eliminated by
 
 .. math:: (H_{-j,-j})^{-1} = A_{-j,-j} - A_{-j,j} A_{jj}^{-1} A_{j,-j}, \qquad A = H^{-1},
 
-so that eliminating one costs :math:`O(d^2 + nd)`.
+in :math:`O(d^2 + nd)`.
+
+Of the solvers of the squared hinge this is the one for more rows than columns: the active-set method of
+:mod:`~tamis.kernels.solvers.svm_dual` inverts a matrix over all rows inside the margin, of which there are more than
+columns, and :mod:`~tamis.kernels.solvers.sparse_hinge` has a group norm as its penalty.
 """
 
 from __future__ import annotations
@@ -19,19 +24,19 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-_AGE = 64  # eliminations after which the inverse is computed anew
-_HALVINGS = 30
-_DAMPING = 1e-13  # of a Hessian's unit diagonal, so that it can always be inverted
-_SHRUNK = 1e6  # an inverse that was once so many times larger has lost too many digits
+_MAX_DOWNDATES = 64  # eliminations after which the inverse is computed anew, so that rounding does not accumulate
+_MAX_HALVINGS = 30
+_DAMPING = 1e-13  # added to a Hessian's unit diagonal, so that it can always be inverted
+_MAX_SHRINKAGE = 1e6  # an inverse that was once so many times larger has lost too many digits
 
 
-class PrimalMachine:
-    """One linear machine, kept optimal while its table loses features.
+class PrimalLinearModel:
+    """One linear model, kept optimal while features are eliminated.
 
     Parameters
     ----------
     table : ndarray or CSR array of shape (n_entries, n_samples)
-        One feature per row, the intercept first; shared by machines on the same rows, and never written to.
+        One feature per row, the intercept first; shared by models on the same rows, and never written to.
     penalty : ndarray of shape (n_entries,)
         1 for features; 0 or 1 for the intercept.
     target : ndarray of shape (n_samples,)
@@ -39,8 +44,19 @@ class PrimalMachine:
     cost : ndarray of shape (n_samples,)
     loss : {"squared_hinge", "ridge", "logistic"}
     tol : float
-        Largest entry of the gradient, relative to what the data alone could pull.
+        Largest entry of the gradient, relative to that of the loss at errors as large as the targets.
     max_iter : int
+
+    Attributes
+    ----------
+    w : ndarray of shape (n_entries,)
+        The weights.
+    f : ndarray of shape (n_samples,)
+        The outputs.
+    residual : float
+        Largest entry of the gradient, in the units of ``tol``, after the last :meth:`solve`.
+    n_iter : int
+        Newton steps so far.
     """
 
     def __init__(
@@ -57,68 +73,70 @@ class PrimalMachine:
         self.table, self.penalty, self.target, self.cost, self.loss = table, penalty, target, cost, loss
         self.tol, self.max_iter = tol, max_iter
         self.w, self.f = np.zeros(penalty.size), np.zeros(target.size)
-        self.known: np.ndarray | None = None  # curvature of the rows in the inverse
         self.inverse = np.empty((0, 0))
-        self.n_iter, self.residual, self._age, self._largest = 0, np.inf, 0, 0.0
+        self._curvature: np.ndarray | None = (
+            None  # of the rows, in the Hessian that was inverted; None if there is none
+        )
+        self.n_iter, self.residual, self._n_downdates, self._largest = 0, np.inf, 0, 0.0
 
     @property
     def converged(self) -> bool:
-        """Whether the last :meth:`solve` was."""
+        """Whether the last :meth:`solve` met the tolerance."""
         return self.residual <= self.tol
 
-    def keep(self, kept: np.ndarray, gone: np.ndarray, table: Any) -> None:
-        """Go on with the entries ``kept``, which ``table`` holds, without those that are ``gone``."""
-        self.f -= self.w[gone] @ self.table[gone]
-        if self.known is not None:
-            across = self.inverse[np.ix_(kept, gone)]
-            inner = self.inverse[np.ix_(gone, gone)]
+    def eliminate(self, eliminated: np.ndarray, kept: np.ndarray, table: Any) -> None:
+        """Remove the entries ``eliminated`` from weights, outputs and inverse; ``table`` holds those ``kept``."""
+        self.f -= self.w[eliminated] @ self.table[eliminated]
+        if self._curvature is not None:
+            across = self.inverse[np.ix_(kept, eliminated)]
+            inner = self.inverse[np.ix_(eliminated, eliminated)]
             self.inverse = self.inverse[np.ix_(kept, kept)]
             self.inverse -= across @ np.linalg.solve(inner, across.T)
         self.w, self.penalty, self.table = self.w[kept], self.penalty[kept], table
-        self._age += 1
-        if self._age >= _AGE:
-            self.known = None
+        self._n_downdates += 1
+        if self._n_downdates >= _MAX_DOWNDATES:
+            self._curvature = None
             self.f = self.w @ table
 
     def solve(self) -> None:
-        """Newton steps, halved where they would not descend, until the gradient is zero."""
+        """Newton steps with a line search, until the gradient is zero."""
         unit = np.abs(self.table @ (self.cost * np.abs(self.target))).max() + np.finfo(float).tiny
         for number in range(self.max_iter):
-            pull, curvature = self._derivatives()
-            gradient = self.penalty * self.w - self.table @ pull
+            negative_slope, curvature = self._derivatives()
+            gradient = self.penalty * self.w - self.table @ negative_slope
             self.residual = float(np.abs(gradient).max() / unit)
             if self.residual <= self.tol:
                 return
             self.n_iter += 1
-            self._curve(curvature, repeated=number > 0)
-            self._descend(-(self.inverse @ gradient))
+            self._update_inverse(curvature, repeated=number > 0)
+            self._line_search(-(self.inverse @ gradient))
 
     def _derivatives(self) -> tuple[np.ndarray, np.ndarray]:
-        """Minus the slope and the curvature of the loss of every row."""
+        """Minus the first, and the second derivative of the loss of every row in its output."""
         if self.loss == "logistic":
-            chance = expit(-self.target * self.f)
-            return self.cost * self.target * chance, self.cost * chance * (1.0 - chance)
-        left = self.target - self.f
-        counts = np.ones(left.size, dtype=bool) if self.loss == "ridge" else self.target * left > 0
-        return np.where(counts, 2.0 * self.cost * left, 0.0), np.where(counts, 2.0 * self.cost, 0.0)
+            probability = expit(-self.target * self.f)  # of the other class
+            return self.cost * self.target * probability, self.cost * probability * (1.0 - probability)
+        error = self.target - self.f
+        in_loss = np.ones(error.size, dtype=bool) if self.loss == "ridge" else self.target * error > 0
+        return np.where(in_loss, 2.0 * self.cost * error, 0.0), np.where(in_loss, 2.0 * self.cost, 0.0)
 
-    def _curve(self, curvature: np.ndarray, *, repeated: bool) -> None:
-        """Bring the inverse up to date with the curvature of the rows; if a step has not helped, compute it anew."""
-        changed = None if self.known is None else np.flatnonzero(self.known != curvature)
+    def _update_inverse(self, curvature: np.ndarray, *, repeated: bool) -> None:
+        """Follow the curvature of the rows; invert anew if it is the same as at a step that did not converge."""
+        changed = None if self._curvature is None else np.flatnonzero(self._curvature != curvature)
         if changed is None or changed.size > self.w.size // 4 or (repeated and not changed.size):
             self._invert(curvature)
         elif changed.size:
-            self._work_in(changed, (curvature - self.known)[changed])
+            self._update_rows(changed, (curvature - self._curvature)[changed])
             self._largest = max(self._largest, size := float(self.inverse.diagonal().max()))
-            if self._largest > _SHRUNK * size:
+            if self._largest > _MAX_SHRINKAGE * size:
                 self._invert(curvature)
-        self.known = curvature
+        self._curvature = curvature
 
     def _invert(self, curvature: np.ndarray) -> None:
-        self.inverse, self._age = _invert(_hessian(self.table, curvature), self.penalty), 0
+        self.inverse, self._n_downdates = _invert(_hessian(self.table, curvature), self.penalty), 0
         self._largest = float(self.inverse.diagonal().max())
 
-    def _work_in(self, rows: np.ndarray, change: np.ndarray) -> None:
+    def _update_rows(self, rows: np.ndarray, change: np.ndarray) -> None:
         """Woodbury: ``(H + Z' diag(change) Z)^-1``."""
         Z = self.table[:, rows].T
         Z = Z.toarray() if sparse.issparse(Z) else Z
@@ -127,11 +145,12 @@ class PrimalMachine:
         inner[np.arange(rows.size), np.arange(rows.size)] += 1.0 / change
         self.inverse -= across.T @ np.linalg.solve(inner, across)
 
-    def _descend(self, step: np.ndarray) -> None:
+    def _line_search(self, step: np.ndarray) -> None:
+        """Take the step, halved until the objective does not increase."""
         along = step @ self.table
         start = self._objective(self.w, self.f)
         length = 1.0
-        for _ in range(_HALVINGS):
+        for _ in range(_MAX_HALVINGS):
             moved = self.w + length * step, self.f + length * along
             if self._objective(*moved) <= start + 1e-14 * abs(start):
                 break
@@ -139,14 +158,17 @@ class PrimalMachine:
         self.w, self.f = moved
 
     def _objective(self, w: np.ndarray, f: np.ndarray) -> float:
-        size = 0.5 * float(self.penalty @ w**2)
+        penalty = 0.5 * float(self.penalty @ w**2)
         if self.loss == "logistic":
-            return size + float(self.cost @ np.logaddexp(0.0, -self.target * f))
-        left = self.target - f
-        return size + float(self.cost @ np.where((self.loss == "ridge") | (self.target * left > 0), left, 0.0) ** 2)
+            return penalty + float(self.cost @ np.logaddexp(0.0, -self.target * f))
+        error = self.target - f
+        return penalty + float(
+            self.cost @ np.where((self.loss == "ridge") | (self.target * error > 0), error, 0.0) ** 2
+        )
 
 
 def _hessian(table: Any, curvature: np.ndarray) -> np.ndarray:
+    """``Z' diag(curvature) Z``, over the rows whose curvature is not zero."""
     rows = np.flatnonzero(curvature)
     part = table[:, rows]
     if not sparse.issparse(part):

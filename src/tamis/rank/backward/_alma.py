@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-_NUMBERS = 2**13  # of the rows that are looked at together while corrections are frequent
-_MOST_NUMBERS = 2**20
+_MIN_NUMBERS = 2**13  # of the rows whose margins are computed together, right after a correction
+_MAX_NUMBERS = 2**20  # and where many rows in a row needed none
 
 
 @dataclass(frozen=True)
 class Hyperplane:
-    """What a run of ALMA found.
+    """The result of a run of ALMA.
 
     Attributes
     ----------
@@ -30,8 +30,8 @@ class Hyperplane:
     slacks : ndarray of shape (n_samples,)
         Weight of every row's own slack feature, times its label; zero where there is none.
     gamma : float
-        The margin that the last pass held against the rows: all of them have more than ``(1 - alpha) gamma``. It is no
-        smaller than the largest margin there is.
+        The margin that the last pass required: all rows have more than ``(1 - alpha) gamma``. It is no smaller than the
+        largest margin that any hyperplane has.
     n_corrections, n_passes : int
     converged : bool
         Whether the last pass made no correction.
@@ -46,7 +46,7 @@ class Hyperplane:
 
 
 def adapt_norm(n_features: int) -> float:
-    """The norm for so many features: 2 ln D, such that few of many may matter, and 2 where there are few."""
+    """p for D features: 2 ln D, for which a few of many features may have all of the weight, and at least 2."""
     return max(2.0, 2.0 * float(np.log(n_features)))
 
 
@@ -67,15 +67,15 @@ def _invert(size: np.ndarray) -> np.ndarray:
 
 
 def dual_weights(theta: np.ndarray, p: float) -> tuple[np.ndarray, float]:
-    """The weights behind ``theta``, and its length in the p-norm, which is theirs in the q-norm."""
+    """``f^-1(theta)``, and the p-norm of ``theta``, which is the q-norm of these weights."""
     size = np.abs(theta)
     largest = float(size.max(initial=0.0))
     if largest == 0.0 or p == 2.0:
         return theta.copy(), float(np.linalg.norm(theta))
     size /= largest
-    stretch = size ** (p - 2.0)
-    total = float(np.dot(size * size, stretch))
-    return theta * stretch * total ** (2.0 / p - 1.0), largest * total ** (1.0 / p)
+    powers = size ** (p - 2.0)
+    total = float(np.dot(size * size, powers))
+    return theta * powers * total ** (2.0 / p - 1.0), largest * total ** (1.0 / p)
 
 
 def find_hyperplane(
@@ -99,7 +99,7 @@ def find_hyperplane(
     p : float
         2 or more.
     alpha : float
-        Share of the margin to do without, in (0, 1].
+        Fraction of the margin to give up, in (0, 1].
     slack : float
         Size of a feature that each row has for itself, beside its unit length; with one, all rows can be separated.
     passes : iterable of int
@@ -117,23 +117,23 @@ def find_hyperplane(
     norms are dual to each other, and half the square of the first is as smooth as that of the p-norm, which is all that
     Gentile's proof asks for.
     """
-    rows = _Rows(X, y, p, alpha, slack)
+    run = _Run(X, y, p, alpha, slack)
     n_passes, converged = 0, False
     for n_pass in passes:
-        n_passes, converged = n_pass, not rows.go_through()
+        n_passes, converged = n_pass, not run.make_pass()
         if converged:
             break
-    return Hyperplane(rows.weights, rows.slacks, rows.gamma, rows.k - 1, n_passes, converged)
+    return Hyperplane(run.weights, run.slacks, run.gamma, run.k - 1, n_passes, converged)
 
 
-class _Rows:
-    """A run: the rows and the hyperplane so far."""
+class _Run:
+    """A run of ALMA: the rows, the hyperplane so far, and k - 1 corrections made."""
 
     X: Any
 
     def __init__(self, X: Any, y: np.ndarray, p: float, alpha: float, slack: float) -> None:
         self.scale = 1.0 / np.hypot(1.0, slack)
-        self.own = slack * self.scale  # what a row has of its slack feature
+        self.slack_value = slack * self.scale  # of every row's slack feature
         self.X = sparse.csr_array(X) if sparse.issparse(X) else np.ascontiguousarray(X)
         self.row_of: np.ndarray | None = None
         if sparse.issparse(X):
@@ -148,34 +148,34 @@ class _Rows:
     def gamma(self) -> float:
         return float(np.sqrt(8.0 * (self.p - 1.0) / self.k) / self.alpha)
 
-    def go_through(self) -> bool:
+    def make_pass(self) -> bool:
         """One pass; whether it made a correction."""
         before = self.k
-        n_rows, least = len(self.y), max(1, _NUMBERS // max(1, self.theta.size))
-        most = max(least, _MOST_NUMBERS // max(1, self.theta.size))
-        at, reach = 0, least
-        while at < n_rows:
-            ahead = slice(at, min(at + reach, n_rows))
-            wrong = self._margins(ahead) <= (1.0 - self.alpha) * self.gamma
-            first = int(wrong.argmax())
-            if wrong[first]:
-                self._correct(at + first)
-                at, reach = at + first + 1, least
+        n_rows, smallest = len(self.y), max(1, _MIN_NUMBERS // max(1, self.theta.size))
+        largest = max(smallest, _MAX_NUMBERS // max(1, self.theta.size))
+        start, size = 0, smallest
+        while start < n_rows:  # the margins of a block of rows hold up to the first correction
+            block = slice(start, min(start + size, n_rows))
+            is_violated = self._margins(block) <= (1.0 - self.alpha) * self.gamma
+            first = int(is_violated.argmax())
+            if is_violated[first]:
+                self._correct(start + first)
+                start, size = start + first + 1, smallest
             else:
-                at, reach = ahead.stop, min(2 * reach, most)
+                start, size = block.stop, min(2 * size, largest)
         return self.k > before
 
     def _margins(self, rows: slice) -> np.ndarray:
         if self.row_of is None:
             outputs = self.X[rows] @ self.weights
-        else:  # slices of sparse arrays cost far more than a few rows' products
+        else:  # slicing a sparse array costs far more than the products of a few rows
             entries = slice(self.X.indptr[rows.start], self.X.indptr[rows.stop])
             products = self.X.data[entries] * self.weights[self.X.indices[entries]]
             outputs = np.bincount(self.row_of[entries] - rows.start, products, minlength=rows.stop - rows.start)
-        return self.scale * self.y[rows] * outputs + self.own * self.slacks[rows]
+        return self.scale * self.y[rows] * outputs + self.slack_value * self.slacks[rows]
 
     def _correct(self, i: int) -> None:
-        """Add the row to theta, and come back to the unit ball."""
+        """Add the row to theta, and project onto the unit ball."""
         rate = float(np.sqrt(2.0 / ((self.p - 1.0) * self.k)))
         step = rate * self.scale * self.y[i]
         if self.row_of is not None:
@@ -183,7 +183,7 @@ class _Rows:
             self.theta[self.X.indices[entries]] += step * self.X.data[entries]
         else:
             self.theta += step * self.X[i]
-        self.slacks[i] += rate * self.own
+        self.slacks[i] += rate * self.slack_value
         self.weights, length = dual_weights(self.theta, self.p)
         length = float(np.hypot(length, np.linalg.norm(self.slacks)))
         if length > 1.0:
@@ -193,22 +193,22 @@ class _Rows:
 
 
 def count_spare(powers: np.ndarray, budgets: np.ndarray) -> int:
-    """How many features, from the first on, all hyperplanes can do without.
+    """How many features, from the first on, can be eliminated from all hyperplanes within their budgets.
 
     Parameters
     ----------
     powers : ndarray of shape (n_hyperplanes, n_features)
-        :math:`|w_i|^q`, the features to leave out first coming first.
+        :math:`|w_i|^q`, in the order in which features are eliminated.
     budgets : ndarray of shape (n_hyperplanes,)
-        What the sum over the features left out may be at most.
+        Largest sum over the eliminated features.
 
     Returns
     -------
     int
     """
-    return int(np.all(np.cumsum(powers, axis=1) <= budgets[:, None], axis=0).sum())  # sums only grow
+    return int(np.all(np.cumsum(powers, axis=1) <= budgets[:, None], axis=0).sum())  # sums ascend
 
 
 def bound_corrections(p: float, alpha: float, margin: float) -> float:
-    """How many corrections a run can make at most, where some hyperplane has this margin (Gentile 2001)."""
+    """Largest number of corrections of a run, where some hyperplane has this margin (Gentile 2001)."""
     return 2.0 * (p - 1.0) / margin**2 * (2.0 / alpha - 1.0) ** 2 + 8.0 / alpha - 4.0

@@ -1,4 +1,4 @@
-"""What an elimination trains: the problem behind a name or a scikit-learn estimator, and the targets it is given."""
+"""What an elimination trains: the objective behind a name or a scikit-learn estimator, and its binary subproblems."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ LOSSES = ("squared_hinge", "hinge", "logistic", "ridge")
 
 @dataclass(frozen=True)
 class Learner:
-    """One of the machines that are trained here, exactly.
+    r"""The objective of the models that are trained here, to their exact optimum.
+
+    .. math:: \tfrac12 \|w\|^2 + \sum_i c_i \ell(y_i, f(x_i)), \qquad f(x) = \langle w, \phi(x) \rangle + b
 
     Attributes
     ----------
     loss : str
         "hinge", "squared_hinge", "logistic" or "ridge".
     cost : float
-        Weight of the loss of a row against half the squared norm of the weights.
+        Weight c of the loss of a row against half the squared norm of the weights.
     intercept : float
         Value of the column that the intercept multiplies; 0 for none.
     free_intercept : bool
@@ -53,8 +55,8 @@ class Learner:
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Rows, their targets and what an error on each costs."""
+class Subproblem:
+    """One regression or one separation of two classes: its rows, their targets and the cost of an error on each."""
 
     rows: np.ndarray
     target: np.ndarray
@@ -62,7 +64,7 @@ class Problem:
 
 
 def read_estimator(estimator: Any, n_classes: int) -> Learner | None:
-    """The problem that a scikit-learn estimator solves, if it is one of ours; None otherwise."""
+    """The objective of a scikit-learn estimator, if it is one that is solved here; None otherwise."""
     if type(estimator) in (SVC, LinearSVC, Ridge, RidgeClassifier, LogisticRegression):
         estimator._validate_params()
     if type(estimator) is SVC and estimator.kernel != "precomputed":
@@ -77,7 +79,7 @@ def read_estimator(estimator: Any, n_classes: int) -> Learner | None:
             coef0=estimator.coef0,
         )
     if n_classes > 2 and getattr(estimator, "class_weight", None) is not None:
-        return None  # liblinear weighs the one class, not the rest
+        return None  # liblinear weighs the one class and not the rest, which the subproblems here cannot express
     if type(estimator) is LinearSVC and estimator.penalty == "l2" and estimator.multi_class == "ovr":
         scale = estimator.intercept_scaling if estimator.fit_intercept else 0.0
         return Learner(
@@ -103,20 +105,20 @@ def _is_plain(estimator: LogisticRegression) -> bool:
     return ridge and estimator.solver != "liblinear" and np.isfinite(estimator.C)
 
 
-def pose_problems(y: np.ndarray, task: str, learner: Learner) -> list[Problem]:
-    """One problem, or one per class or pair of classes."""
-    everything = np.arange(len(y))
+def pose_subproblems(y: np.ndarray, task: str, learner: Learner) -> list[Subproblem]:
+    """One for a quantity or two classes; beyond, one per class or pair of classes."""
+    all_rows = np.arange(len(y))
     if task == "regression":
         values = rescale_safely(encode_target(y, task).values)[:, 0]
-        return [Problem(everything, values, np.full(len(y), learner.cost))]
+        return [Subproblem(all_rows, values, np.full(len(y), learner.cost))]
     classes, codes = encode_classes(y)
     cost = learner.cost * class_weights(learner.class_weight, classes, y)[codes]
     if classes.size == 2:
-        return [Problem(everything, np.where(codes == 1, 1.0, -1.0), cost)]
-    problems = []
+        return [Subproblem(all_rows, np.where(codes == 1, 1.0, -1.0), cost)]
+    posed = []
     for against, rows in subproblems(codes, classes.size, learner.multiclass):
-        problems.append(Problem(rows, np.where(codes[rows] == against[0], 1.0, -1.0), cost[rows]))
-    return problems
+        posed.append(Subproblem(rows, np.where(codes[rows] == against[0], 1.0, -1.0), cost[rows]))
+    return posed
 
 
 def class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -131,8 +133,8 @@ def class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray) -> np.n
     return weights
 
 
-def settle_task(y: np.ndarray, task: str, estimator: Any) -> str:
-    """What to learn; refuses quantities where classes are needed, and tasks that an estimator is not for."""
+def resolve_task(y: np.ndarray, task: str, estimator: Any) -> str:
+    """Classification or regression; refuses quantities as classes, and tasks that an estimator is not for."""
     name = f"'{estimator}'" if isinstance(estimator, str) else type(estimator).__name__
     own = None
     if isinstance(estimator, str):

@@ -1,4 +1,4 @@
-"""Perceptron elimination: large margins in a norm that follows the number of features left."""
+"""Perceptron elimination: large margins in a norm that follows the number of remaining features."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _CLOSE = 1e-9  # weights that differ by less, relatively, are the same: copies o
 
 
 @dataclass(frozen=True)
-class _Machines:
+class _Hyperplanes:
     """The hyperplanes of one round, one per class beyond two.
 
     Attributes
     ----------
     importance : ndarray of shape (n_features,)
-        Share of the weights, to the power q, that a feature has on average.
+        Share of ``sum |w_i|^q`` that a feature has, on average over the hyperplanes.
     powers : ndarray of shape (n_hyperplanes, n_features)
-        The weights to the power q.
+        ``|w_i|^q``.
     budgets : ndarray of shape (n_hyperplanes,)
-        How much of that each can do without.
+        How much of its sum each may lose.
     """
 
     runs: tuple[Hyperplane, ...]
@@ -50,17 +50,17 @@ class _Machines:
 
 
 class PerceptronElimination(Ranker):
-    r"""Rank features by leaving out those whose weights a large-margin perceptron can spare, until it can spare none.
+    r"""Backward elimination of the smallest weights of a large-margin perceptron, as long as the margin allows.
 
     .. math:: \sum_{i\ \text{left out}} |w_i|^q \le \bigl(\alpha (1 - \alpha) \gamma\bigr)^q, \qquad
               y_k\, w \cdot x_k > (1 - \alpha) \gamma, \quad \|x_k\|_p = 1, \quad \|w\|_q \le 1, \quad
               \frac{1}{p} + \frac{1}{q} = 1
 
-    Each round runs ALMA on the features left, a perceptron that finds nearly the largest margin in the p-norm (Gentile
-    2001), with :math:`p = \max(2, 2 \ln D)` for D of them: where there are many, few weights are large, as with
-    multiplicative updates; where there are few it is close to a support vector machine. The smallest weights are left
-    out as long as the inequality holds (Lal et al. 2006, Sec. 2.3; Gentile 2004). When none can be, the method has
-    chosen; what is left is then eliminated likewise, ``step`` at a time, to be ranked as well.
+    Each round runs ALMA on the remaining features, a perceptron that finds nearly the largest margin in the p-norm
+    (Gentile 2001), with :math:`p = \max(2, 2 \ln D)` for D of them: where there are many, few weights are large, as
+    with multiplicative updates; where there are few it is close to a support vector machine. The smallest weights are
+    eliminated as long as the inequality holds (Lal et al. 2006, Sec. 2.3; Gentile 2004). When none can be, the method
+    has chosen; the remaining features are then eliminated likewise, ``step`` at a time, to be ranked as well.
 
     Parameters
     ----------
@@ -73,10 +73,11 @@ class PerceptronElimination(Ranker):
         Size of the slack feature that every row has for itself, relative to the row: errors are allowed, at a price
         that falls with it. 0 is the paper's perceptron, which settles only where a hyperplane separates the classes.
     step : int, float or "halving", default=0.1
-        Features to leave out at a time once none can be spared: a count, a fraction of those left, or down to the next
-        power of two. Without slack what is left then is ranked by its weights, for fewer may not separate the classes.
+        Features to eliminate at a time once none can be spared: a count, a fraction of the remaining ones, or down to a
+        power of two. Without slack those that remain then are ranked by their weights, for fewer may not separate the
+        classes.
     fit_intercept : bool, default=True
-        Add a constant feature, of the table's root mean square, that is never left out.
+        Add a constant feature, of the table's root mean square, that is never eliminated.
     max_iter : int, default=5000
         Passes over the rows in one run.
     standardize : bool, default=True
@@ -87,11 +88,11 @@ class PerceptronElimination(Ranker):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        Share of :math:`\|w\|_q^q` that a feature had when it was left out; NaN for constant columns, which are not
+        Share of :math:`\|w\|_q^q` that a feature had when it was eliminated; NaN for constant columns, which are not
         ranked.
     path_ : tuple of Step
-        Best feature first; ``info`` holds ``n_features`` and ``p`` of the round in which it left, and ``spared``,
-        whether the inequality let it go.
+        Best feature first; ``info`` holds ``n_features`` and ``p`` of the round in which it was eliminated, and
+        ``spared``, whether the inequality allowed it.
     n_iter_ : int
         Passes of all runs.
     order_, ranking_, support_, stop_
@@ -116,8 +117,8 @@ class PerceptronElimination(Ranker):
 
     Deviations: the slack, measured in the 2-norm whatever p is (see :func:`tamis.rank.backward._alma.find_hyperplane`);
     features alone are left out, and a row's length without its slack counts in the bound. With more than two classes
-    there is one machine for each against the rest; features go by their mean share of the weights, and as many as
-    *every* machine can spare. At least one is kept.
+    there is one hyperplane for each against the rest; features are eliminated by their mean share of the weights, and
+    as many as the inequality allows for *every* hyperplane. At least one is kept.
 
     Cost: O(n D) per pass and O(D) per correction, of which a run makes at most :math:`2 (p - 1) (2 / \alpha - 1)^2 /
     \gamma_*^2 + 8 / \alpha - 4`, :math:`\gamma_*` being the largest margin.
@@ -198,29 +199,30 @@ class PerceptronElimination(Ranker):
     def _eliminate(self, Z: Any, labels: np.ndarray, alive: np.ndarray, candidates: Candidates) -> Ranking:
         """Rounds of runs, to the last feature."""
         departed: list[Step] = []
-        rounds: list[_Machines] = []
+        rounds: list[_Hyperplanes] = []
         certificate: dict[str, Any] = {}
         for _ in track(self, count(), task_name="eliminate"):
-            machines = self._run(Z[:, alive], labels)
-            rounds.append(machines)
-            leaving = Ranking.from_scores(machines.importance, rounding=_CLOSE).order[::-1]  # of equals the last first
-            n_spare = self._count_spare(machines, leaving) if not certificate else 0
+            hyperplanes = self._run(Z[:, alive], labels)
+            rounds.append(hyperplanes)
+            ranking = Ranking.from_scores(hyperplanes.importance, rounding=_CLOSE)
+            leaving = ranking.order[::-1]  # of equals the last first
+            n_spare = self._count_spare(hyperplanes, leaving) if not certificate else 0
             if not n_spare and not certificate:
-                certificate = self._describe_choice(machines, alive, candidates.name(int(alive[leaving[0]])))
+                certificate = self._describe_choice(hyperplanes, alive, candidates.name(int(alive[leaving[0]])))
             n_leaving = n_spare or (batch_size(self.step, alive.size) if self.slack else alive.size)
             info = {"n_features": alive.size, "p": adapt_norm(alive.size), "spared": n_spare > 0}
-            departed += [Step(int(alive[j]), float(machines.importance[j]), info) for j in leaving[:n_leaving]]
+            departed += [Step(int(alive[j]), float(hyperplanes.importance[j]), info) for j in leaving[:n_leaving]]
             kept = np.sort(leaving[n_leaving:])
             if not kept.size:
                 break
             alive = alive[kept]
         else:  # a callback has ended the elimination
-            rest = np.argsort(machines.importance[kept], kind="stable")
-            departed += [Step(int(alive[j]), float(machines.importance[kept[j]]), {}) for j in rest]
+            rest = np.argsort(hyperplanes.importance[kept], kind="stable")
+            departed += [Step(int(alive[j]), float(hyperplanes.importance[kept[j]]), {}) for j in rest]
             certificate = certificate or {"n_chosen": alive.size, "choice": "the elimination was ended before its time"}
         return self._rank_departed(departed[::-1], Z.shape[1], rounds, certificate)
 
-    def _run(self, Z: Any, labels: np.ndarray) -> _Machines:
+    def _run(self, Z: Any, labels: np.ndarray) -> _Hyperplanes:
         """One hyperplane per row of ``labels``."""
         n_features, p = Z.shape[1], adapt_norm(Z.shape[1])
         rows = normalize_rows(self._add_constant(Z), p)
@@ -231,7 +233,7 @@ class PerceptronElimination(Ranker):
         budgets = [(self.alpha * (1 - self.alpha) * run.gamma * length) ** q * run.converged for run in runs]
         total = powers.sum(axis=1, keepdims=True)
         shares = np.divide(powers, total, out=np.zeros_like(powers), where=total > 0)
-        return _Machines(runs, shares.mean(axis=0), powers, np.array(budgets))
+        return _Hyperplanes(runs, shares.mean(axis=0), powers, np.array(budgets))
 
     def _find(self, rows: Any, label: np.ndarray, p: float) -> Hyperplane:
         passes = track(self, range(1, self.max_iter + 1), task_name="pass", total=self.max_iter)
@@ -244,15 +246,15 @@ class PerceptronElimination(Ranker):
         constant = np.full((Z.shape[0], 1), np.sqrt(np.sum(values**2) / (Z.shape[0] * Z.shape[1])))
         return sparse.hstack([Z, constant], format="csr") if sparse.issparse(Z) else np.hstack([Z, constant])
 
-    def _count_spare(self, machines: _Machines, leaving: np.ndarray) -> int:
-        """How many of those to leave every machine can spare, one being kept."""
-        return min(count_spare(machines.powers[:, leaving], machines.budgets), leaving.size - 1)
+    def _count_spare(self, hyperplanes: _Hyperplanes, leaving: np.ndarray) -> int:
+        """How many features can be eliminated from every hyperplane, one being kept."""
+        return min(count_spare(hyperplanes.powers[:, leaving], hyperplanes.budgets), leaving.size - 1)
 
-    def _describe_choice(self, machines: _Machines, alive: np.ndarray, next_out: str) -> dict[str, Any]:
-        """How many features are left where none can be spared, and why."""
-        gamma = min(run.gamma for run in machines.runs)
+    def _describe_choice(self, hyperplanes: _Hyperplanes, alive: np.ndarray, next_out: str) -> dict[str, Any]:
+        """How many features remain where none can be spared, and why."""
+        gamma = min(run.gamma for run in hyperplanes.runs)
         n_left = f"{alive.size} feature{'s' if alive.size > 1 else ''}"
-        if not machines.converged:
+        if not hyperplanes.converged:
             choice = f"the perceptron on {n_left} did not settle, so that no more could be left out"
         elif alive.size == 1:
             choice = f"all but one could be spared: kept '{next_out}'"
@@ -264,10 +266,10 @@ class PerceptronElimination(Ranker):
         return {"n_chosen": alive.size, "choice": choice, "gamma": gamma}
 
     def _rank_departed(
-        self, path: Sequence[Step], n_features: int, rounds: list[_Machines], certificate: dict[str, Any]
+        self, path: Sequence[Step], n_features: int, rounds: list[_Hyperplanes], certificate: dict[str, Any]
     ) -> Ranking:
         """Best first, and how the runs went; a warning if one of them was cut short."""
-        runs = [run for machines in rounds for run in machines.runs]
+        runs = [run for hyperplanes in rounds for run in hyperplanes.runs]
         short = sum(not run.converged for run in runs)
         if short:
             advice = "give slack > 0, which separates any classes" if self.slack == 0 else f"raise slack={self.slack:g}"

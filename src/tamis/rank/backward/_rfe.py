@@ -17,24 +17,26 @@ from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, Step, tra
 from tamis.base._elimination import STEP_CONSTRAINT, StepSize, batch_size, count_rounds, countdown, order_by_criterion
 from tamis.kernels.arrays.blocks import threads_that_pay
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, standardize_columns
-from tamis.rank.backward._gram_machines import GramMachines
-from tamis.rank.backward._kernel_machines import KernelMachines
-from tamis.rank.backward._learners import LOSSES, Learner, pose_problems, read_estimator, settle_task
-from tamis.rank.backward._machines import FittedMachines, Machines
-from tamis.rank.backward._table_machines import TableMachines
+from tamis.rank.backward._elimination_solver import EliminationSolver
+from tamis.rank.backward._kernel_parameters import KERNEL_CONSTRAINTS
+from tamis.rank.backward._kernel_solver import KernelSolver
+from tamis.rank.backward._learners import LOSSES, Learner, pose_subproblems, read_estimator, resolve_task
+from tamis.rank.backward._refit_solver import RefitSolver
+from tamis.rank.backward._tall_linear_solver import TallLinearSolver
+from tamis.rank.backward._wide_linear_solver import WideLinearSolver
 
 Departure = tuple[int, float, dict[str, Any]]  # feature or group that left, its criterion then, and what else is known
 
 
 class RFE(Ranker):
-    r"""Rank features by how long they stay while the one that the machine weighs least is left out.
+    r"""Recursive feature elimination: the feature of least weight in a linear or kernel model is eliminated.
 
     .. math:: \arg\min_p \bigl| W^2 - W_{(-p)}^2 \bigr|, \qquad
               W^2 = \sum_{k,l} \alpha_k \alpha_l y_k y_l k(x_k, x_l)
 
     with :math:`\alpha` fixed (Lal et al. 2006, algorithm 2): for a linear kernel that is the least :math:`w_p^2`
-    (algorithm 1). The machine is trained again without the feature, and so on; the last to go is the best. Several
-    classes: the criterion is summed over the machines, so that all lose the same feature.
+    (algorithm 1). The model is trained again without the feature, and so on; the last to be eliminated is the best.
+    Several classes: the criterion is summed over the models, which lose the same feature.
 
     Parameters
     ----------
@@ -46,14 +48,15 @@ class RFE(Ranker):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half. With ``groups`` it counts groups.
     step : int, float or "halving", default=1
-        Features to leave out at a time, the fraction of those left, or down to the next power of two. With ``groups``
+        Features to eliminate at a time, the fraction of the remaining ones, or down to a power of two. With ``groups``
         it counts groups.
     C : float, default=1.0
         Weight of errors against half the squared norm (1 / (2 alpha) for ridge); not used with a given estimator.
     kernel : str or callable, default="linear"
         "linear", "rbf", "poly", "sigmoid", or another of scikit-learn's pairwise kernels, or a function of two tables.
     gamma : float, "scale" or "auto", default="scale"
-        "scale" is one over the number of features times the variance of the table, "auto" without it; fixed all along.
+        As in scikit-learn: "scale" is one over the number of features times the variance of the table, "auto" one over
+        the number of features; it stays the same as features are eliminated.
     degree : float, default=3
     coef0 : float, default=0.0
     groups : array-like of shape (n_features,) or mapping, default=None
@@ -66,33 +69,33 @@ class RFE(Ranker):
     standardize : bool, default=True
         Give columns zero mean and unit variance first (sparse ones are only scaled): units do not matter then.
     tol : float, default=1e-10
-        Largest violation of optimality of every machine.
+        Largest violation of optimality of every model.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        The criterion when the feature left.
+        The criterion when the feature was eliminated.
     path_ : tuple of Step
         Best feature first; ``info`` holds ``n_features`` (how many there were then), ``margin`` (one over the norm of
-        the weights of all machines) and ``group``, where there are groups.
+        the weights of all models) and ``group``, where there are groups.
     group_order_ : ndarray
         Labels of the groups, best first, with ``groups``.
     order_, ranking_, support_, stop_
         As for every ranker.
     certificate_ : dict
-        ``converged``, ``residual`` (largest violation of optimality of any machine on the path) and ``n_iter``.
+        ``converged``, ``residual`` (largest violation of optimality of any model on the path) and ``n_iter``.
 
     Notes
     -----
-    Cost of leaving one feature out: with no more rows than columns the n x n products are down-dated and the dual is
+    Cost of leaving one feature out: with no more rows than columns the n x n Gram matrix is downdated and the dual is
     solved from the last one, O(n^2) as a rule; a pass over the table is made only when weights may have changed enough
     to matter, so that 7129 genes of 72 patients are ranked one by one within a second. With more rows than columns the
     primal is, O(nD + D^2). A kernel costs O(n^2 D) a round. Logistic regression factors an n x n or D x D matrix a few
-    times a round. Sparse tables stay sparse with linear machines.
+    times a round. Sparse tables stay sparse with linear models.
 
     Deviations from the paper: intercepts are not penalized (those of a given ``LinearSVC`` are, as there); of equal
-    features the last one leaves first. scikit-learn's ``RFE`` takes a fraction of all features as ``step``, here it is
-    of those left.
+    features the last one is eliminated first. scikit-learn's ``RFE`` takes a fraction of all features as ``step``, here
+    it is of the remaining ones.
 
     References
     ----------
@@ -117,10 +120,7 @@ class RFE(Ranker):
         "estimator": [StrOptions({"auto", *LOSSES}), HasMethods("fit")],
         "step": STEP_CONSTRAINT,
         "C": [Interval(Real, 0, None, closed="neither")],
-        "kernel": [str, callable],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-        "degree": [Interval(Real, 0, None, closed="neither")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        **KERNEL_CONSTRAINTS,
         "groups": GROUPS_CONSTRAINT,
         "group_norm": [StrOptions({"l1", "l2"})],
         "multiclass": [StrOptions({"ovr", "ovo"})],
@@ -174,12 +174,12 @@ class RFE(Ranker):
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X, members = candidates.table, candidates.members
         with threads_that_pay(X.shape[0] * min(X.shape)):
-            machines = self._train(X, np.asarray(y))
-            _warn_of_nothing(machines)
-            path = [Step(*departure) for departure in self._eliminate(machines, members)][::-1]
-        if not machines.converged:
+            solver = self._train(X, np.asarray(y))
+            _warn_of_zero_weights(solver)
+            path = [Step(*departure) for departure in self._eliminate(solver, members)][::-1]
+        if not solver.converged:
             warnings.warn(
-                f"RFE trained machines only to a violation of {machines.residual:.2g}; raise tol={self.tol:g}, or "
+                f"RFE trained models only to a violation of {solver.residual:.2g}; raise tol={self.tol:g}, or "
                 "lower the cost C of errors",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -187,28 +187,28 @@ class RFE(Ranker):
         order = np.array([step.feature for step in path], dtype=np.int64)
         scores = np.empty(order.size)
         scores[order] = [step.criterion for step in path]
-        certificate = {"converged": machines.converged, "residual": machines.residual, "n_iter": machines.n_iter}
+        certificate = {"converged": solver.converged, "residual": solver.residual, "n_iter": solver.n_iter}
         return Ranking(order, scores, tuple(path), certificate)
 
-    def _train(self, X: Any, y: np.ndarray) -> Machines:
-        """Machines on all features, in the form that suits the table."""
-        task = settle_task(y, self.task, self.estimator)
+    def _train(self, X: Any, y: np.ndarray) -> EliminationSolver:
+        """The solver that suits kernel and table, trained on all features."""
+        task = resolve_task(y, self.task, self.estimator)
         learner = self._learner(y, task)
         if learner is None:
-            return FittedMachines(self.estimator, _prepare(X, self.standardize, False), y)
+            return RefitSolver(self.estimator, _prepare(X, self.standardize, False), y)
         is_linear = isinstance(learner.kernel, str) and learner.kernel == "linear"
-        problems = pose_problems(y, task, learner)
+        subproblems = pose_subproblems(y, task, learner)
         centered = is_linear and learner.free_intercept and learner.intercept > 0
         table = _prepare(X, self.standardize, centered).T
         if is_linear:
-            kind = GramMachines if X.shape[0] <= X.shape[1] else TableMachines
+            kind = WideLinearSolver if X.shape[0] <= X.shape[1] else TallLinearSolver
             table = table.tocsr() if sparse.issparse(table) else np.ascontiguousarray(table)
-            return kind(table, problems, learner, self.tol)
+            return kind(table, subproblems, learner, self.tol)
         if sparse.issparse(X):
             raise ValueError(
                 f"sparse input is not supported with kernel={learner.kernel!r}; use kernel='linear', or X.toarray()"
             )
-        return KernelMachines(table, problems, learner, self.tol)
+        return KernelSolver(table, subproblems, learner, self.tol)
 
     def _learner(self, y: np.ndarray, task: str) -> Learner | None:
         """What to train; None for an estimator that only scikit-learn can."""
@@ -228,43 +228,41 @@ class RFE(Ranker):
             coef0=self.coef0,
         )
 
-    def _eliminate(self, machines: Machines, members: list[np.ndarray] | None) -> Iterator[Departure]:
+    def _eliminate(self, solver: EliminationSolver, members: list[np.ndarray] | None) -> Iterator[Departure]:
         """Features, or groups, in the order in which they leave."""
-        left = machines.features if members is None else np.arange(len(members))
+        left = solver.features if members is None else np.arange(len(members))
         rounds = countdown(self.step, left.size)
         for n_left in track(self, rounds, task_name="eliminate", total=count_rounds(self.step, left.size)):
             n_leaving = batch_size(self.step, n_left)
-            info = _describe(machines)
-            least = machines.least() if n_leaving == 1 and members is None else None
+            info = _describe(solver)
+            least = solver.least() if n_leaving == 1 and members is None else None
             if least is not None:
                 leaving, criteria = np.array([least[0]]), [least[1]]
             else:
-                left = machines.features if members is None else left
-                values = self._criteria(machines, members, left)
-                places = order_by_criterion(values, left, machines.noise)[:n_leaving]
+                left = solver.features if members is None else left
+                values = self._criteria(solver, members, left)
+                places = order_by_criterion(values, left, solver.noise)[:n_leaving]
                 leaving, criteria = left[places], values[places].tolist()
                 left = np.delete(left, places)
             yield from ((j, value, info) for j, value in zip(leaving.tolist(), criteria, strict=True))
             if n_left == n_leaving:
                 return
-            machines.remove(leaving if members is None else np.concatenate([members[g] for g in leaving]))
-        if machines.n_features:  # a callback has ended the elimination
-            left = machines.features if members is None else left
-            values, info = self._criteria(machines, members, left), _describe(machines)
-            yield from (
-                (int(left[j]), float(values[j]), info) for j in order_by_criterion(values, left, machines.noise)
-            )
+            solver.remove(leaving if members is None else np.concatenate([members[g] for g in leaving]))
+        if solver.n_features:  # a callback has ended the elimination
+            left = solver.features if members is None else left
+            values, info = self._criteria(solver, members, left), _describe(solver)
+            yield from ((int(left[j]), float(values[j]), info) for j in order_by_criterion(values, left, solver.noise))
 
-    def _criteria(self, machines: Machines, members: list[np.ndarray] | None, left: np.ndarray) -> np.ndarray:
-        """Of all features, or groups, left."""
+    def _criteria(self, solver: EliminationSolver, members: list[np.ndarray] | None, left: np.ndarray) -> np.ndarray:
+        """Of all remaining features, or groups."""
         if members is None:
-            return machines.criteria()
+            return solver.criteria()
         groups = [members[g] for g in left]
-        if self.group_norm == "l2" and (whole := machines.group_criteria(groups)) is not None:
+        if self.group_norm == "l2" and (whole := solver.group_criteria(groups)) is not None:
             return whole
         values = np.zeros(sum(columns.size for columns in members))
-        criteria = machines.criteria()
-        values[machines.features] = criteria if self.group_norm == "l2" else np.sqrt(criteria)
+        criteria = solver.criteria()
+        values[solver.features] = criteria if self.group_norm == "l2" else np.sqrt(criteria)
         return np.array([values[columns].sum() for columns in groups])
 
 
@@ -280,20 +278,20 @@ def _prepare(X: Any, standardize: bool, centered: bool) -> Any:
     return X - X.mean(axis=0, dtype=float)
 
 
-def _warn_of_nothing(machines: Machines) -> None:
+def _warn_of_zero_weights(solver: EliminationSolver) -> None:
     """An order of weights that are all zero means nothing."""
-    norm2 = machines.squared_norm
-    if norm2 is not None and 0 < norm2 <= machines.noise * machines.n_features:
+    norm2 = solver.squared_norm
+    if norm2 is not None and 0 < norm2 <= solver.noise * solver.n_features:
         warnings.warn(
-            "RFE's machine gives no feature a weight, so that the order is that of the columns: classes are too "
+            "RFE's model gives no feature a weight, so that the order is that of the columns: classes are too "
             "unbalanced for its cost C; raise C, or use class_weight='balanced'",
             stacklevel=2,
         )
 
 
-def _describe(machines: Machines) -> dict[str, Any]:
-    norm2 = machines.squared_norm
-    info: dict[str, Any] = {"n_features": machines.n_features}
+def _describe(solver: EliminationSolver) -> dict[str, Any]:
+    norm2 = solver.squared_norm
+    info: dict[str, Any] = {"n_features": solver.n_features}
     if norm2 is not None:
         info["margin"] = 1.0 / norm2**0.5 if norm2 > 0 else np.inf
     return info

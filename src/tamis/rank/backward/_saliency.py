@@ -18,10 +18,10 @@ from scipy.special import expit, softmax
 
 from tamis.kernels.arrays.blocks import blocks
 
-_NUMBERS = 2**20  # of the table that are squared at a time
+_NUMBERS = 2**20  # of a block of the table that is squared at a time
 
 
-def curve_logistic(outputs: np.ndarray) -> np.ndarray:
+def logistic_curvature(outputs: np.ndarray) -> np.ndarray:
     """Second derivatives of the log loss: of one output per row for two classes, of one logit per class beyond.
 
     Parameters
@@ -37,20 +37,20 @@ def curve_logistic(outputs: np.ndarray) -> np.ndarray:
     return probability * (1.0 - probability)
 
 
-def curve_squared_hinge(margins: np.ndarray) -> np.ndarray:
+def squared_hinge_curvature(margins: np.ndarray) -> np.ndarray:
     """Second derivatives of :math:`\\max(0, 1 - m)^2` in the output, at these margins."""
     return np.where(margins < 1.0, 2.0, 0.0)
 
 
-def curve_deviance(prediction: np.ndarray, y: np.ndarray, power: float, *, log_link: bool) -> np.ndarray:
+def deviance_curvature(prediction: np.ndarray, y: np.ndarray, power: float, *, log_link: bool) -> np.ndarray:
     r"""Second derivatives of half the deviance of a Tweedie model in its linear predictor.
 
     In the mean :math:`\mu` they are :math:`l' = (\mu - y) \mu^{-p}` and :math:`l'' = \mu^{-p} - p (\mu - y)
     \mu^{-p-1}`; with a log link the chain rule makes that :math:`l'' \mu^2 + l' \mu`.
     """
     slope = (prediction - y) * prediction**-power
-    bend = prediction**-power - power * (prediction - y) * prediction ** (-power - 1.0)
-    return bend * prediction**2 + slope * prediction if log_link else bend
+    curvature = prediction**-power - power * (prediction - y) * prediction ** (-power - 1.0)
+    return curvature * prediction**2 + slope * prediction if log_link else curvature
 
 
 def sum_squares(X: Any, curvature: np.ndarray) -> np.ndarray:

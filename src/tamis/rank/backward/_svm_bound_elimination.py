@@ -24,23 +24,24 @@ from tamis.kernels.arrays.scaling import (
     standardize_columns,
 )
 from tamis.kernels.arrays.targets import encode_classes
-from tamis.kernels.solvers.feature_kernel import KERNELS, FeatureKernel
+from tamis.kernels.solvers.feature_kernel import FeatureKernel
+from tamis.rank.backward._kernel_parameters import KERNEL_CONSTRAINTS
 from tamis.rank.backward._svm_bounds import Bound, RadiusMarginBound, SpanBound, measure_norms2
-from tamis.rank.backward._svm_machines import Machines
+from tamis.rank.backward._warm_started_svms import WarmStartedSVMs
 
-_TIE = 1e-10  # relative: what rounding may make of the same feature twice
-_NOISE = 1e-13  # and what it may make of it relative to the bound
+_TIE = 1e-10  # criteria this close, relatively, are equal: copies of a column
+_NOISE = 1e-13  # and so are those whose difference is this small relative to the bound
 
 
 class SVMBoundElimination(Ranker):
-    r"""Remove, one after another, the features that a bound on the leave-one-out error misses least.
+    r"""Backward elimination of the features without which a bound on the leave-one-out error is smallest.
 
     .. math:: LOO \le 4 R^2 \|w\|^2 \qquad\text{or}\qquad LOO \le \sum_k \alpha_k S_k^2,
               \quad S_k^2 = \frac{1}{(\tilde K^{-1})_{kk}},
               \quad \tilde K = \begin{pmatrix} K_{SV} & 1 \\ 1^T & 0 \end{pmatrix}
 
     (Lal et al. 2006, Eq. 14 and Sec. 2.3, "Bounds for Support Vector Machines"; after Rakotomamonjy 2003): a support
-    vector machine is trained on the features left, and the feature goes whose removal leaves the smallest bound.
+    vector machine is trained on the remaining features, and that one is eliminated without which the bound is smallest.
 
     Parameters
     ----------
@@ -48,59 +49,61 @@ class SVMBoundElimination(Ranker):
         How many to keep; "auto" keeps half.
     bound : {"radius-margin", "span"}, default="radius-margin"
     criterion : {"fixed", "retrain", "derivative", "descent"}, default="fixed"
-        "fixed": the bound without the feature, at the same :math:`\alpha`. "retrain": after training anew, at the cost
-        of as many machines as features in each round. "derivative": absolute derivative of the bound by a scale of the
+        "fixed": the bound without the feature, at the same :math:`\alpha`. "retrain": after retraining, at the cost
+        of as many SVMs as features in each round. "derivative": absolute derivative of the bound by a scale of the
         feature. "descent": that derivative with its sign turned, how much of the feature lowers the bound.
     radius : {"variance", "ball"}, default="variance"
         Variance in place of the squared radius (Eq. 17), or the smallest ball that holds all points. The ball rests on
         a few outliers, and with large slack it follows features that have some rather than those that tell classes
         apart.
     kernel : str or callable, default="linear"
-        A name that :func:`sklearn.metrics.pairwise.pairwise_kernels` knows, or a function of two tables. Derivatives
-        are for "linear", "rbf", "poly" and "sigmoid".
-    gamma : float, default=None
-        None: one over the number of features that vary.
+        "linear", "rbf", "poly", "sigmoid", or another of scikit-learn's pairwise kernels, or a function of two tables.
+        Derivatives are for the four that are named.
+    gamma : float, "scale" or "auto", default="scale"
+        As in scikit-learn: "scale" is one over the number of features times the variance of the table, "auto" one over
+        the number of features (of those that are not constant); it stays the same as features are eliminated.
     degree : float, default=3
-    coef0 : float, default=1.0
+    coef0 : float, default=0.0
     C : float, default=1.0
         Cost of squared slack, as a ridge 1/C on the diagonal of the kernel; ``np.inf`` for a hard margin.
     step : int, float or "halving", default=1
-        How many leave in each round: a count, a fraction of those left, or down to a power of two.
+        How many are eliminated in each round: a count, a fraction of the remaining ones, or down to a power of two.
     standardize : bool, default=True
         Whether to bring columns to zero mean and unit variance first; sparse ones keep their mean, which changes
         nothing for "linear" and "rbf".
     tol : float, default=1e-10
-        Largest violation of optimality of a machine, on the scale of margins of one.
+        Largest violation of the KKT conditions, on the scale of margins of one.
     max_iter : int, default=10000
-        Steps per machine and round.
+        Iterations per SVM and round.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        The criterion when the feature went: the bound without it, or the derivative; NaN for constant columns, which
-        are not ranked.
+        The criterion when the feature was eliminated: the bound without it, or the derivative; NaN for constant
+        columns, which are not ranked.
     n_iter_ : int
-        Steps of the solver in all.
+        Iterations of the solver in all.
     order_, ranking_, support_, path_, stop_, certificate_
-        As for every ranker. ``path_`` holds, with the features left at that time, "bound", "radius2", "margin" (the
-        smallest 1/||w||), "n_features", and with the span "loo_errors", which counts :math:`\alpha_k S_k^2 \ge 1`.
+        As for every ranker. ``path_`` holds, with the features that remained at that time, "bound", "radius2",
+        "margin" (the smallest 1/||w||), "n_features", and with the span "loo_errors", which counts
+        :math:`\alpha_k S_k^2 \ge 1`.
 
     Notes
     -----
-    Several classes: one machine for each against the rest; bounds are summed. Cost of a round with a linear kernel:
-    O(n D) with the radius and the margin, O(n^2 D) with the span, and O(n^2) per step of the solver, which starts from
-    the machines of the round before; other kernels O(r^2 D), with the span O(r^3 D), for r rows with a weight.
+    Several classes: one SVM for each against the rest; bounds are summed. Cost of a round with a linear kernel:
+    O(n D) with the radius and the margin, O(n^2 D) with the span, and O(n^2) per iteration of the solver, which
+    starts from the solution of the round before; other kernels O(r^2 D), with the span O(r^3 D), for r support vectors.
     Memory O(n^2).
 
     Deviations from the paper. With :math:`\alpha` fixed, :math:`\|w\|^2` is twice the dual objective,
-    :math:`2 \sum \alpha_k - v^T K v`, which grows when a useful feature goes; :math:`v^T K v` alone, the same before
+    :math:`2 \sum \alpha_k - v^T K v`, which grows without a useful feature; :math:`v^T K v` alone, the same before
     the removal, would shrink. So measured, "fixed" never exceeds "retrain" with the radius and margin. The span with
     :math:`\alpha` fixed sees labels through :math:`\alpha` only, next to nothing when D is larger than n: use
     "retrain" or "descent" with it. The absolute value in "derivative" cannot tell a feature that lowers the bound from
-    one that raises it, and with large slack noise raises it most: "descent" can. With ``C=np.inf``, features that are
-    left when the classes can no longer be separated are ranked by the last machine that could be trained;
+    one that raises it, and with large slack noise raises it most: "descent" can. With ``C=np.inf``, features that
+    remain when the classes can no longer be separated are ranked by the last SVM that could be trained;
     ``certificate_["fewest_features_trained"]`` says on how many. A linear kernel on standardized columns, "variance"
-    and "fixed": the order of recursive feature elimination by :math:`w_p^2`, summed over machines.
+    and "fixed": the order of recursive feature elimination by :math:`w_p^2`, summed over the SVMs.
 
     References
     ----------
@@ -126,10 +129,7 @@ class SVMBoundElimination(Ranker):
         "bound": [StrOptions({"radius-margin", "span"})],
         "criterion": [StrOptions({"fixed", "retrain", "derivative", "descent"})],
         "radius": [StrOptions({"ball", "variance"})],
-        "kernel": [StrOptions(set(KERNELS)), callable],
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
-        "degree": [Interval(Real, 1, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        **KERNEL_CONSTRAINTS,
         "C": [Interval(Real, 0, None, closed="right")],
         "step": STEP_CONSTRAINT,
         "standardize": ["boolean"],
@@ -145,9 +145,9 @@ class SVMBoundElimination(Ranker):
         criterion: str = "fixed",
         radius: str = "variance",
         kernel: str | Callable[[np.ndarray, np.ndarray], np.ndarray] = "linear",
-        gamma: float | None = None,
+        gamma: float | str = "scale",
         degree: float = 3,
-        coef0: float = 1.0,
+        coef0: float = 0.0,
         C: float = 1.0,
         step: float | str = 1,
         standardize: bool = True,
@@ -174,32 +174,32 @@ class SVMBoundElimination(Ranker):
         signs = _one_against_rest(np.asarray(y))
         Z, features = self._columns(X.astype(float))
         with threads_that_pay(X.shape[0] ** 2):
-            kernel = FeatureKernel(Z, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-            machines = Machines(
+            # Standardized columns have unit variance, also sparse ones, which keep their mean: "scale" is "auto" then.
+            gamma = "auto" if self.standardize and self.gamma == "scale" else self.gamma
+            kernel = FeatureKernel(Z, self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+            svms = WarmStartedSVMs(
                 kernel.matrix, signs, ridge=1.0 / self.C, ball=self._needs_ball, tol=self.tol, max_iter=self.max_iter
             )
-            found = list(self._eliminate(kernel, machines))
+            found = list(self._eliminate(kernel, svms))
         path = [Step(int(features[place]), criterion, info) for place, criterion, info in found][::-1]
-        if not machines.converged:
-            message = (
-                f"a machine did not converge (violation {machines.residual:.1e}); raise max_iter or tol, or lower C"
-            )
+        if not svms.converged:
+            message = f"an SVM did not converge (violation {svms.residual:.1e}); raise max_iter or tol, or lower C"
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
-        self.n_iter_ = machines.n_iter
+        self.n_iter_ = svms.n_iter
         scores = np.full(X.shape[1], np.nan)
         order = np.array([step.feature for step in path], dtype=np.int64)
         scores[order] = [step.criterion for step in path]
         trained = min(step.info["n_features"] for step in path)
         certificate = {
-            "converged": machines.converged,
-            "residual": machines.residual,
-            "n_iter": machines.n_iter,
+            "converged": svms.converged,
+            "residual": svms.residual,
+            "n_iter": svms.n_iter,
             "fewest_features_trained": trained,
         }
         return Ranking(order, scores, tuple(path), certificate)
 
     def _columns(self, X: Any) -> tuple[Any, np.ndarray]:
-        """Columns that vary, as machines are given them, and where they come from."""
+        """Columns that vary, as the SVMs are given them, and their indices."""
         X = ldexp_columns(X, overflow_exponents(X)) if self.standardize else rescale_safely(X)
         features = np.flatnonzero(measure_columns(X)[1])
         if not features.size:
@@ -211,9 +211,9 @@ class SVMBoundElimination(Ranker):
     def _needs_ball(self) -> bool:
         return self.bound == "radius-margin" and self.radius == "ball"
 
-    def _eliminate(self, kernel: FeatureKernel, machines: Machines) -> Iterator[tuple[int, float, dict[str, Any]]]:
-        """Features in the order in which they leave, each with its criterion and what was known of those left."""
-        n_features, gone = kernel.alive.size, None
+    def _eliminate(self, kernel: FeatureKernel, svms: WarmStartedSVMs) -> Iterator[tuple[int, float, dict[str, Any]]]:
+        """Features in the order of elimination, each with its criterion and what was known of the remaining ones."""
+        n_features, gone = kernel.remaining.size, None
         rounds = track(
             self,
             countdown(self.step, n_features),
@@ -221,85 +221,85 @@ class SVMBoundElimination(Ranker):
             total=count_rounds(self.step, n_features),
         )
         for n_left in rounds:
-            if n_left < n_features and not self._train(kernel, machines, gone):
+            if n_left < n_features and not self._train(kernel, svms, gone):
                 break
-            alive, bound = kernel.alive, self._bound(kernel.matrix, machines)
-            worth, criterion = self._judge(bound, kernel, machines)
-            info = self._describe(bound, kernel.matrix, machines, n_left)
+            alive, bound = kernel.remaining, self._bound(kernel.matrix, svms)
+            worth, criterion = self._judge(bound, kernel, svms)
+            info = self._describe(bound, kernel.matrix, svms, n_left)
             ordered = _order_best_first(worth, noise=_NOISE * bound.value)
             rest, leaving = np.split(ordered, [n_left - batch_size(self.step, n_left)])
             yield from ((int(alive[j]), float(criterion[j]), info) for j in leaving[::-1])
-            gone = _lost_column(kernel, alive[leaving])
+            gone = _downdate_column(kernel, alive[leaving])
             if rest.size:
                 kernel.remove(alive[leaving])
         rounds.close()
-        # a callback has ended the rounds, or a hard margin is no more: the last machines have the last word
+        # a callback has ended the rounds, or a hard margin is no more: the criteria of the last SVMs stand
         yield from ((int(alive[j]), float(criterion[j]), info) for j in rest[::-1])
 
-    def _train(self, kernel: FeatureKernel, machines: Machines, gone: np.ndarray | None) -> bool:
-        """Train on the features left; False if the classes cannot be separated by them and must be."""
+    def _train(self, kernel: FeatureKernel, svms: WarmStartedSVMs, gone: np.ndarray | None) -> bool:
+        """Train on the remaining features; False if a hard margin does not exist any more."""
         try:
-            machines.follow(kernel.matrix, gone)
+            svms.retrain(kernel.matrix, gone)
         except ValueError:
             if np.isfinite(self.C):
                 raise
             return False
         return True
 
-    def _bound(self, K: np.ndarray, machines: Machines) -> Bound:
+    def _bound(self, K: np.ndarray, svms: WarmStartedSVMs) -> Bound:
         if self.bound == "span":
-            return SpanBound(K, machines.machines, 1.0 / self.C)
-        return RadiusMarginBound(K, machines.machines, machines.weights, 1.0 / self.C)
+            return SpanBound(K, svms.solutions, 1.0 / self.C)
+        return RadiusMarginBound(K, svms.solutions, svms.weights, 1.0 / self.C)
 
-    def _judge(self, bound: Bound, kernel: FeatureKernel, machines: Machines) -> tuple[np.ndarray, np.ndarray]:
-        """What features are worth, to the last digit, and the criterion that is told of them."""
-        features = kernel.alive
+    def _judge(self, bound: Bound, kernel: FeatureKernel, svms: WarmStartedSVMs) -> tuple[np.ndarray, np.ndarray]:
+        """What features are compared by (a change of the bound has more digits), and the criterion that is reported."""
+        features = kernel.remaining
         if self.criterion == "fixed":
             changes = bound.changes(kernel, features)
             return changes, bound.value + changes
         if self.criterion == "retrain":
-            bounds = np.array([self._retrain(kernel, machines, feature) for feature in features])
+            bounds = np.array([self._retrain(kernel, svms, feature) for feature in features])
             return bounds - bound.value, bounds
         gradient = bound.gradient(kernel, features)
         worth = np.abs(gradient) if self.criterion == "derivative" else -gradient
         return worth, worth
 
-    def _retrain(self, kernel: FeatureKernel, machines: Machines, feature: int) -> float:
-        """The bound of machines trained without a feature; infinite where a hard margin needs it."""
+    def _retrain(self, kernel: FeatureKernel, svms: WarmStartedSVMs, feature: int) -> float:
+        """The bound of SVMs trained without a feature; infinite where a hard margin needs it."""
         K = kernel.without_group(np.array([feature]))
         try:
-            return self._bound(K, machines.tried_on(K, _lost_column(kernel, np.array([feature])))).value
+            return self._bound(K, svms.retrained_copy(K, _downdate_column(kernel, np.array([feature])))).value
         except ValueError:
             if np.isfinite(self.C):
                 raise
             return np.inf
 
-    def _describe(self, bound: Bound, K: np.ndarray, machines: Machines, n_features: int) -> dict[str, Any]:
-        norm2 = measure_norms2(K, machines.machines, 1.0 / self.C).max()
-        margin = float(norm2**-0.5) if norm2 > 0 else np.inf  # a machine that was given no time to move
+    def _describe(self, bound: Bound, K: np.ndarray, svms: WarmStartedSVMs, n_features: int) -> dict[str, Any]:
+        norm2 = measure_norms2(K, svms.solutions, 1.0 / self.C).max()
+        margin = float(norm2**-0.5) if norm2 > 0 else np.inf  # an SVM that is still at zero after max_iter
         info = {"bound": bound.value, "margin": margin, "n_features": n_features}
         if isinstance(bound, RadiusMarginBound):
             return {**info, "radius2": bound.radius2}
         return {**info, "loo_errors": bound.n_errors} if isinstance(bound, SpanBound) else info
 
 
-def _lost_column(kernel: FeatureKernel, leaving: np.ndarray) -> np.ndarray | None:
-    """What a linear kernel loses with a single feature; None where that is not all there is to it."""
+def _downdate_column(kernel: FeatureKernel, leaving: np.ndarray) -> np.ndarray | None:
+    """The column x of a linear kernel that loses ``x x'``; None for other kernels and several features."""
     return kernel.columns(leaving)[:, 0] if kernel.kernel == "linear" and leaving.size == 1 else None
 
 
 def _one_against_rest(y: np.ndarray) -> np.ndarray:
-    """Signs of each machine, one row for two classes and one per class beyond."""
+    """Signs of each SVM, one row for two classes and one per class beyond."""
     classes, codes = encode_classes(y)
     indicators = codes == np.arange(classes.size)[:, None]
     return np.where(indicators[1:] if classes.size == 2 else indicators, 1.0, -1.0)
 
 
 def _order_best_first(worth: np.ndarray, noise: float) -> np.ndarray:
-    """Places by worth, best first; where rounding could tell them apart, the lowest comes first."""
+    """Places by worth, best first; where only rounding tells them apart, the lowest index comes first."""
     order = np.argsort(-worth, kind="stable")
     ordered = worth[order]
-    with np.errstate(invalid="ignore"):  # two that cannot be done without are alike
+    with np.errstate(invalid="ignore"):  # infinite ones are equal
         is_below = -np.diff(ordered) > _TIE * np.abs(ordered[1:]) + noise
     if is_below.all():
         return order

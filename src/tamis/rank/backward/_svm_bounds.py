@@ -1,8 +1,8 @@
-r"""Bounds on the leave-one-out error of support vector machines, and what each feature does to them.
+r"""Bounds on the leave-one-out error of support vector machines, and their change with each feature.
 
-A machine is :math:`f = K v + b` with :math:`v_k = \alpha_k y_k`; a soft margin is a ridge on the diagonal of
+An SVM is :math:`f = K v + b` with :math:`v_k = \alpha_k y_k`; a soft margin is a ridge on the diagonal of
 :math:`K` (Lal et al. 2006, footnote 12), so that all below holds as for a hard margin. Both bounds are summed over
-machines, those of one class against the rest.
+the SVMs of one class against the rest.
 
 With :math:`\beta` the weights of the points on the smallest enclosing ball, or 1/n each for the variance (Eq. 17),
 
@@ -28,22 +28,22 @@ import numpy as np
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.solvers.feature_kernel import FeatureKernel
 
-_NUMBERS = 2**20  # held at a time
-_FLAT = 1e-12  # of the mean diagonal: what keeps the system of a hard margin one that can be solved
+_NUMBERS = 2**20  # of a block that is computed at a time
+_MIN_RIDGE = 1e-12  # relative to the mean diagonal: makes the system of a hard margin regular
 
 
 @dataclass(frozen=True)
-class Machine:
-    """A trained machine.
+class TrainedSVM:
+    """The solution of an SVM.
 
     Attributes
     ----------
     signs : ndarray of shape (n_rows,)
         1 or -1.
     dual : ndarray of shape (n_rows,)
-        Weights of the rows times signs; they sum to zero.
+        ``alpha_k y_k``; they sum to zero.
     support : ndarray of int
-        Rows whose weight is free.
+        Rows whose dual variable is between its bounds.
     """
 
     signs: np.ndarray
@@ -52,7 +52,7 @@ class Machine:
 
 
 class Bound(ABC):
-    """A bound on leave-one-out errors at given machines.
+    """A bound on the leave-one-out errors of given SVMs.
 
     Attributes
     ----------
@@ -63,20 +63,20 @@ class Bound(ABC):
 
     @abstractmethod
     def changes(self, kernel: FeatureKernel, features: np.ndarray) -> np.ndarray:
-        """What is added to the bound when each feature goes alone and the weights of the rows stay as they are."""
+        """Change of the bound without each feature alone, at fixed dual variables."""
 
     @abstractmethod
     def gradient(self, kernel: FeatureKernel, features: np.ndarray) -> np.ndarray:
-        """Derivative of the bound, machines trained anew, by the scale of each feature."""
+        """Derivative of the bound by the scale of each feature, the SVMs being optimal at every scale."""
 
 
 class RadiusMarginBound(Bound):
-    """``4 R^2 ||w||^2`` (Lal et al. 2006, Eq. 14), summed over machines.
+    """``4 R^2 ||w||^2`` (Lal et al. 2006, Eq. 14), summed over the SVMs.
 
     Parameters
     ----------
     K : ndarray of shape (n_rows, n_rows)
-    machines : sequence of Machine
+    svms : sequence of TrainedSVM
     weights : ndarray of shape (n_rows,)
         Of the points on the enclosing ball, or all equal for the variance; they sum to one.
     ridge : float
@@ -85,75 +85,77 @@ class RadiusMarginBound(Bound):
     ----------
     value : float
     radius2 : float
-    norms2 : ndarray of shape (n_machines,)
+    norms2 : ndarray of shape (n_svms,)
         ``||w||^2`` of each.
 
     Notes
     -----
-    With weights held, both factors are dual objectives at a feasible point: neither exceeds what training anew gives.
+    At fixed dual variables both factors are dual objectives at a feasible point: neither exceeds that of retraining.
     """
 
-    def __init__(self, K: np.ndarray, machines: Sequence[Machine], weights: np.ndarray, ridge: float) -> None:
+    def __init__(self, K: np.ndarray, svms: Sequence[TrainedSVM], weights: np.ndarray, ridge: float) -> None:
         self.weights = weights
-        self.duals = np.array([machine.dual for machine in machines])
+        self.duals = np.array([svm.dual for svm in svms])
         self.radius2 = measure_radius2(K, weights, ridge)
-        self.norms2 = measure_norms2(K, machines, ridge)
+        self.norms2 = measure_norms2(K, svms, ridge)
         self.value = 4.0 * self.radius2 * float(self.norms2.sum())
 
     def changes(self, kernel: FeatureKernel, features: np.ndarray) -> np.ndarray:
-        """As for every bound; O(n D) for a linear kernel, O(r^2 D) for others, r rows with a weight."""
-        spread, energy = self._losses(kernel, features)
+        """As for every bound; O(n D) for a linear kernel, O(r^2 D) for others, r rows that are not zero."""
+        spread, energy = self._terms(kernel, features)
         return 4.0 * ((self.radius2 - spread) * energy - self.norms2.sum() * spread)
 
     def gradient(self, kernel: FeatureKernel, features: np.ndarray) -> np.ndarray:
         """As for every bound, at the same cost."""
         if kernel.kernel == "linear":
-            spread, energy = 2.0 * self._losses(kernel, features)
+            spread, energy = 2.0 * self._terms(kernel, features)
         else:
             rows, forms = self._forms()
             spread, energy = contract_derivatives(kernel, forms, rows, features)
         return 4.0 * (self.norms2.sum() * spread - self.radius2 * energy)
 
-    def _losses(self, kernel: FeatureKernel, features: np.ndarray) -> np.ndarray:
+    def _terms(self, kernel: FeatureKernel, features: np.ndarray) -> np.ndarray:
         """What each feature adds to the squared radius and to ``v'Kv``, of shape (2, n_features)."""
         if kernel.kernel != "linear":
             rows, forms = self._forms()
             return contract_changes(kernel, forms, rows, features)
-        touched = np.flatnonzero(self.weights)
-        losses = np.empty((2, features.size))
+        on_sphere = np.flatnonzero(self.weights)
+        terms = np.empty((2, features.size))
         for block in blocks(features.size, _NUMBERS // self.weights.size):
             columns = kernel.columns(features[block])
-            on_ball = columns if touched.size == len(columns) else columns[touched]
-            losses[0, block] = self.weights[touched] @ on_ball**2 - (self.weights[touched] @ on_ball) ** 2
-            losses[1, block] = ((self.duals @ columns) ** 2).sum(axis=0)
-        return losses
+            sphere_columns = columns if on_sphere.size == len(columns) else columns[on_sphere]
+            terms[0, block] = (
+                self.weights[on_sphere] @ sphere_columns**2 - (self.weights[on_sphere] @ sphere_columns) ** 2
+            )
+            terms[1, block] = ((self.duals @ columns) ** 2).sum(axis=0)
+        return terms
 
     def _forms(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows that matter, and the two matrices whose products with K are the squared radius and ``v'Kv``."""
+        """Rows that are not zero, and the two matrices whose products with K are the squared radius and ``v'Kv``."""
         rows = np.flatnonzero((self.weights != 0) | np.any(self.duals != 0, axis=0))
         weights, duals = self.weights[rows], self.duals[:, rows]
         return rows, np.array([np.diag(weights) - np.outer(weights, weights), duals.T @ duals])
 
 
 class SpanBound(Bound):
-    """``sum_k alpha_k S_k^2`` over the support vectors (Lal et al. 2006, Sec. 2.3), summed over machines.
+    """``sum_k alpha_k S_k^2`` over the support vectors (Lal et al. 2006, Sec. 2.3), summed over the SVMs.
 
     Parameters
     ----------
     K : ndarray of shape (n_rows, n_rows)
-    machines : sequence of Machine
+    svms : sequence of TrainedSVM
     ridge : float
 
     Attributes
     ----------
     value : float
     n_errors : int
-        Support vectors with ``alpha_k S_k^2 >= 1``: errors of leave-one-out, were the support to stay the same.
+        Support vectors with ``alpha_k S_k^2 >= 1``: leave-one-out errors, if the support vectors stay the same.
     """
 
-    def __init__(self, K: np.ndarray, machines: Sequence[Machine], ridge: float) -> None:
+    def __init__(self, K: np.ndarray, svms: Sequence[TrainedSVM], ridge: float) -> None:
         self.ridge = ridge
-        self.parts = [_SpanPart(K, machine, ridge) for machine in machines]
+        self.parts = [_Spans(K, svm, ridge) for svm in svms]
         self.value = float(sum(part.terms.sum() for part in self.parts))
         self.n_errors = int(sum(np.count_nonzero(part.terms >= 1.0) for part in self.parts))
 
@@ -168,38 +170,38 @@ class SpanBound(Bound):
         return total
 
     def gradient(self, kernel: FeatureKernel, features: np.ndarray) -> np.ndarray:
-        """As for every bound, as long as the support stays the same; O(r^2 D)."""
+        """As for every bound, as long as the support vectors stay the same; O(r^2 D)."""
         total = np.zeros(features.size)
         for part in self.parts:
-            total += contract_derivatives(kernel, part.slope[None], part.rows, features)[0]
+            total += contract_derivatives(kernel, part.gradient[None], part.rows, features)[0]
         return total
 
 
-class _SpanPart:
-    """The spans of one machine's support vectors."""
+class _Spans:
+    """The spans of one SVM's support vectors."""
 
-    def __init__(self, K: np.ndarray, machine: Machine, ridge: float) -> None:
-        self.rows = machine.support
-        self.dual, signs = machine.dual[self.rows], machine.signs[self.rows]
+    def __init__(self, K: np.ndarray, svm: TrainedSVM, ridge: float) -> None:
+        self.rows = svm.support
+        self.dual, signs = svm.dual[self.rows], svm.signs[self.rows]
         self.alpha = self.dual * signs
         inverse = invert_bordered(K[np.ix_(self.rows, self.rows)], ridge)
-        self.inverse = inverse[:-1, :-1]  # of the system, less the intercept's row: all that features touch
+        self.inverse = inverse[:-1, :-1]  # without the row of the intercept, which features do not change
         self.span2 = 1.0 / np.diagonal(self.inverse)
         self.terms = self.alpha * self.span2
-        through = self.inverse @ (signs * self.span2)
-        turned = np.outer(through, self.dual)
-        self.slope = (self.inverse * (self.alpha * self.span2**2)) @ self.inverse - 0.5 * (turned + turned.T)
+        # d span2_k = span2_k^2 (A dK A)_kk and d dual = -A dK dual: the gradient is their sum, made symmetric
+        outer = np.outer(self.inverse @ (signs * self.span2), self.dual)
+        self.gradient = (self.inverse * (self.alpha * self.span2**2)) @ self.inverse - 0.5 * (outer + outer.T)
 
     def changes_linear(self, kernel: FeatureKernel, features: np.ndarray) -> np.ndarray:
-        """A rank-one down-date of the inverse for all features at once: ``A + (A x)(A x)' / (1 - x'A x)``."""
+        """A rank-one downdate of the inverse for all features at once: ``A + (A x)(A x)' / (1 - x'A x)``."""
         changes = np.empty(features.size)
         diagonal = np.diagonal(self.inverse)[:, None]
         for block in blocks(features.size, _NUMBERS // max(self.rows.size, 1)):
             columns = kernel.columns(features[block], self.rows)
-            moved = self.inverse @ columns
-            left = np.maximum(1.0 - np.einsum("ij,ij->j", columns, moved), np.finfo(float).eps)
-            grown = moved**2 / left
-            changes[block] = -self.terms @ (grown / (diagonal + grown))
+            solved = self.inverse @ columns
+            pivot = np.maximum(1.0 - np.einsum("ij,ij->j", columns, solved), np.finfo(float).eps)
+            growth = solved**2 / pivot  # of the diagonal of the inverse
+            changes[block] = -self.terms @ (growth / (diagonal + growth))
         return changes
 
     def changes(self, kernel: FeatureKernel, features: np.ndarray, ridge: float) -> np.ndarray:
@@ -217,15 +219,15 @@ def measure_radius2(K: np.ndarray, weights: np.ndarray, ridge: float) -> float:
     return float(weights @ np.diagonal(K) - weights @ K @ weights + ridge * (weights.sum() - weights @ weights))
 
 
-def measure_norms2(K: np.ndarray, machines: Sequence[Machine], ridge: float) -> np.ndarray:
-    """``||w||^2`` of each machine as twice its dual objective: for an optimal one, the inverse squared margin."""
-    duals, signs = (np.array([getattr(machine, name) for machine in machines]) for name in ("dual", "signs"))
+def measure_norms2(K: np.ndarray, svms: Sequence[TrainedSVM], ridge: float) -> np.ndarray:
+    """``||w||^2`` of each SVM as twice its dual objective: at the optimum, the inverse squared margin."""
+    duals, signs = np.array([svm.dual for svm in svms]), np.array([svm.signs for svm in svms])
     energy = np.einsum("mi,mi->m", duals @ K, duals) + ridge * np.einsum("mi,mi->m", duals, duals)
     return 2.0 * np.einsum("mi,mi->m", duals, signs) - energy
 
 
 def invert_bordered(K: np.ndarray, ridge: float) -> np.ndarray:
-    """Inverse of ``[[K + ridge, 1], [1', 0]]`` for one matrix or a stack; a zero ridge is replaced by rounding."""
+    """Inverse of ``[[K + ridge, 1], [1', 0]]`` for one matrix or a stack; a ridge of zero is replaced by a tiny one."""
     r = K.shape[-1]
     if not r:
         return np.zeros((*K.shape[:-2], 1, 1))
@@ -233,7 +235,9 @@ def invert_bordered(K: np.ndarray, ridge: float) -> np.ndarray:
     system[..., :r, :r] = K
     system[..., :r, r] = system[..., r, :r] = 1.0
     diagonal = np.einsum("...ii->...i", system)[..., :r]
-    diagonal += ridge if ridge > 0 else _FLAT * np.maximum(diagonal.mean(axis=-1, keepdims=True), np.finfo(float).tiny)
+    diagonal += (
+        ridge if ridge > 0 else _MIN_RIDGE * np.maximum(diagonal.mean(axis=-1, keepdims=True), np.finfo(float).tiny)
+    )
     return np.linalg.inv(system)
 
 
