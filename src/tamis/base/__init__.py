@@ -1,6 +1,6 @@
 """The contract: a ranker orders candidates, a stopping rule cuts the order, and any pair that fits works together."""
 
-from tamis.base._backward import STEP_CONSTRAINT, BackwardRanker, Elimination, StepSize, batch_size
+from tamis.base._backward import STEP_CONSTRAINT, BackwardRanker, Elimination, StepSize, ascending, batch_size
 from tamis.base._candidates import (
     COLUMNS,
     PERMUTED_COPIES,
@@ -37,6 +37,7 @@ __all__ = [
     "StepSize",
     "StopDecision",
     "StoppingRule",
+    "ascending",
     "batch_size",
     "finish",
     "fresh",

@@ -50,6 +50,11 @@ class Elimination(ABC):
     def remove(self, leaving: np.ndarray) -> bool:
         """Go on without these candidates; False if the method cannot, so that the last criteria stand."""
 
+    @property
+    def n_remaining(self) -> int:
+        """How many candidates have not left."""
+        return self.remaining.size
+
     def last_criteria(self) -> np.ndarray:
         """Criteria by which to order the remaining candidates where the elimination ends before its time.
 
@@ -65,11 +70,11 @@ class Elimination(ABC):
 
     def n_rounds(self, step: StepSize) -> int | None:
         """Rounds to come, for a progress bar; None where it is not known."""
-        return count_rounds(step, self.remaining.size)
+        return count_rounds(step, self.n_remaining)
 
     def info(self) -> Mapping[str, Any]:
         """What else is known of the candidates that remain."""
-        return {"n_features": self.remaining.size}
+        return {"n_features": self.n_remaining}
 
     def certificate(self) -> dict[str, Any]:
         """How the trainings went."""
@@ -106,13 +111,13 @@ class BackwardRanker(Ranker):
 
     def _eliminate(self, elimination: Elimination) -> Iterator[Step]:
         """Candidates in the order in which they leave."""
-        if elimination.remaining.size == 0:
+        if elimination.n_remaining == 0:
             return
         for _ in track(self, count(), task_name="eliminate", total=elimination.n_rounds(self.step)):
             info = elimination.info()
             leaving, criteria = elimination.next_to_leave(self.step)
             yield from _steps(leaving, criteria, info)
-            if leaving.size == elimination.remaining.size:
+            if leaving.size == elimination.n_remaining:
                 return
             if not elimination.remove(leaving):
                 break

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import count
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,14 +15,23 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import Interval
-from tamis.base import Candidates, Ranker, Ranking, Step, track
-from tamis.base._elimination import STEP_CONSTRAINT, batch_size
+from tamis.base import (
+    STEP_CONSTRAINT,
+    BackwardRanker,
+    Candidates,
+    Elimination,
+    Ranker,
+    Ranking,
+    Step,
+    StepSize,
+    ascending,
+    batch_size,
+    track,
+)
 from tamis.kernels.arrays.columns import as_columns, to_numpy
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, rescale_safely, standardize_columns
 from tamis.kernels.arrays.targets import encode_target
 from tamis.rank.backward._alma import Hyperplane, adapt_norm, count_spare, find_hyperplane, normalize_rows
-
-_CLOSE = 1e-9  # weights that differ by less, relatively, are the same: copies of a column
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,7 @@ class _Hyperplanes:
         return all(run.converged for run in self.runs)
 
 
-class PerceptronElimination(Ranker):
+class PerceptronElimination(BackwardRanker):
     r"""Backward elimination of the smallest weights of a large-margin perceptron, as long as the margin allows.
 
     .. math:: \sum_{i\ \text{left out}} |w_i|^q \le \bigl(\alpha (1 - \alpha) \gamma\bigr)^q, \qquad
@@ -176,18 +185,20 @@ class PerceptronElimination(Ranker):
         self.standardize = standardize
         self.random_state = random_state
 
-    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
+    def _start_elimination(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
+    ) -> PerceptronRounds:
         check_classification_targets(y)
         labels = encode_target(np.asarray(y), "classification").values.T
         labels = np.where(labels > 0, 1.0, -1.0)
-        Z, alive = self._table(X)
-        if not alive.size:
+        Z, varies = self._table(candidates.table)
+        if not varies.size:
             raise ValueError("every column of X is constant, up to rounding: there is nothing to rank")
         if self.random_state is not None:
             rows = rng.permutation(Z.shape[0])
             Z, labels = Z[rows], labels[:, rows]
-        return self._eliminate(Z.tocsc() if sparse.issparse(Z) else Z, labels, alive, candidates)
+        Z = Z.tocsc() if sparse.issparse(Z) else Z
+        return PerceptronRounds(Z, varies, partial(self._run, labels=labels), bool(self.slack))
 
     def _table(self, X: Any) -> tuple[Any, np.ndarray]:
         """The table that the perceptron sees, and the columns of it that vary."""
@@ -196,33 +207,7 @@ class PerceptronElimination(Ranker):
         varies = np.flatnonzero(to_numpy(as_columns(Z).norm2) > 0)
         return (standardize_columns(Z) if self.standardize else Z), varies
 
-    def _eliminate(self, Z: Any, labels: np.ndarray, alive: np.ndarray, candidates: Candidates) -> Ranking:
-        """Rounds of runs, to the last feature."""
-        departed: list[Step] = []
-        rounds: list[_Hyperplanes] = []
-        certificate: dict[str, Any] = {}
-        for _ in track(self, count(), task_name="eliminate"):
-            hyperplanes = self._run(Z[:, alive], labels)
-            rounds.append(hyperplanes)
-            ranking = Ranking.from_scores(hyperplanes.importance, rounding=_CLOSE)
-            leaving = ranking.order[::-1]  # of equals the last first
-            n_spare = self._count_spare(hyperplanes, leaving) if not certificate else 0
-            if not n_spare and not certificate:
-                certificate = self._describe_choice(hyperplanes, alive, candidates.name(int(alive[leaving[0]])))
-            n_leaving = n_spare or (batch_size(self.step, alive.size) if self.slack else alive.size)
-            info = {"n_features": alive.size, "p": adapt_norm(alive.size), "spared": n_spare > 0}
-            departed += [Step(int(alive[j]), float(hyperplanes.importance[j]), info) for j in leaving[:n_leaving]]
-            kept = np.sort(leaving[n_leaving:])
-            if not kept.size:
-                break
-            alive = alive[kept]
-        else:  # a callback has ended the elimination
-            rest = np.argsort(hyperplanes.importance[kept], kind="stable")
-            departed += [Step(int(alive[j]), float(hyperplanes.importance[kept[j]]), {}) for j in rest]
-            certificate = certificate or {"n_chosen": alive.size, "choice": "the elimination was ended before its time"}
-        return self._rank_departed(departed[::-1], Z.shape[1], rounds, certificate)
-
-    def _run(self, Z: Any, labels: np.ndarray) -> _Hyperplanes:
+    def _run(self, Z: Any, *, labels: np.ndarray) -> _Hyperplanes:
         """One hyperplane per row of ``labels``."""
         n_features, p = Z.shape[1], adapt_norm(Z.shape[1])
         rows = normalize_rows(self._add_constant(Z), p)
@@ -246,30 +231,10 @@ class PerceptronElimination(Ranker):
         constant = np.full((Z.shape[0], 1), np.sqrt(np.sum(values**2) / (Z.shape[0] * Z.shape[1])))
         return sparse.hstack([Z, constant], format="csr") if sparse.issparse(Z) else np.hstack([Z, constant])
 
-    def _count_spare(self, hyperplanes: _Hyperplanes, leaving: np.ndarray) -> int:
-        """How many features can be eliminated from every hyperplane, one being kept."""
-        return min(count_spare(hyperplanes.powers[:, leaving], hyperplanes.budgets), leaving.size - 1)
-
-    def _describe_choice(self, hyperplanes: _Hyperplanes, alive: np.ndarray, next_out: str) -> dict[str, Any]:
-        """How many features remain where none can be spared, and why."""
-        gamma = min(run.gamma for run in hyperplanes.runs)
-        n_left = f"{alive.size} feature{'s' if alive.size > 1 else ''}"
-        if not hyperplanes.converged:
-            choice = f"the perceptron on {n_left} did not settle, so that no more could be left out"
-        elif alive.size == 1:
-            choice = f"all but one could be spared: kept '{next_out}'"
-        else:
-            choice = (
-                f"to leave out '{next_out}', the last of {n_left}, could cost more than "
-                f"{self.alpha:.0%} of the margin {(1 - self.alpha) * gamma:.3g}"
-            )
-        return {"n_chosen": alive.size, "choice": choice, "gamma": gamma}
-
-    def _rank_departed(
-        self, path: Sequence[Step], n_features: int, rounds: list[_Hyperplanes], certificate: dict[str, Any]
-    ) -> Ranking:
-        """Best first, and how the runs went; a warning if one of them was cut short."""
-        runs = [run for hyperplanes in rounds for run in hyperplanes.runs]
+    def _conclude(self, elimination: Elimination, path: list[Step], n_candidates: int) -> Ranking:
+        """How the runs went, with a warning if one of them was cut short, and where the method itself would stop."""
+        assert isinstance(elimination, PerceptronRounds)
+        runs = elimination.runs
         short = sum(not run.converged for run in runs)
         if short:
             advice = "give slack > 0, which separates any classes" if self.slack == 0 else f"raise slack={self.slack:g}"
@@ -280,10 +245,101 @@ class PerceptronElimination(Ranker):
                 stacklevel=2,
             )
         self.n_iter_ = sum(run.n_passes for run in runs)
-        order = np.array([step.feature for step in path], dtype=np.int64)
-        scores = np.full(n_features, np.nan)
-        scores[order] = [step.criterion for step in path]
         n_corrections = sum(run.n_corrections for run in runs)
-        settled = {"converged": short == 0, "n_iter": self.n_iter_, "n_corrections": n_corrections}
-        n_chosen, reason = certificate.pop("n_chosen"), certificate.pop("choice")
-        return Ranking(order, scores, tuple(path), {**settled, **certificate}, n_chosen, reason)
+        certificate: dict[str, Any] = {"converged": short == 0, "n_iter": self.n_iter_, "n_corrections": n_corrections}
+        ranking = Ranking.from_path(path, n_candidates, certificate)
+        last = elimination.last_spared
+        if last is None:
+            n_chosen, reason = elimination.n_remaining, "the elimination was ended before its time"
+            return replace(ranking, n_chosen=n_chosen, reason=reason)
+        certificate["gamma"] = last.gamma
+        return replace(ranking, n_chosen=last.n_features, reason=self._reason(last))
+
+    def _reason(self, last: LastSpared) -> str:
+        """Why no more features can be spared."""
+        remaining = f"{last.n_features} feature{'s' if last.n_features > 1 else ''}"
+        if not last.converged:
+            return f"the perceptron on {remaining} did not converge, so that no more could be left out"
+        name = self.feature_name(last.least_useful)
+        if last.n_features == 1:
+            return f"all but one could be spared: kept '{name}'"
+        return (
+            f"to leave out '{name}', the last of {remaining}, could cost more than "
+            f"{self.alpha:.0%} of the margin {(1 - self.alpha) * last.gamma:.3g}"
+        )
+
+
+@dataclass(frozen=True)
+class LastSpared:
+    """The round in which no feature could be spared any more."""
+
+    n_features: int
+    least_useful: int
+    gamma: float
+    converged: bool
+
+
+class PerceptronRounds(Elimination):
+    """Runs of the perceptron on the features that remain.
+
+    Features leave as long as every hyperplane can spare them; after that, in steps, to the last.
+
+    Parameters
+    ----------
+    Z : table
+    remaining : ndarray
+        Columns that vary.
+    run : callable
+        Gives the hyperplanes of a table.
+    has_slack : bool
+        Without slack, rows cannot be separated by any fewer features: all leave at once.
+
+    Attributes
+    ----------
+    runs : list of Hyperplane
+        Of all rounds.
+    last_spared : LastSpared or None
+    """
+
+    def __init__(self, Z: Any, remaining: np.ndarray, run: Callable[[Any], _Hyperplanes], has_slack: bool) -> None:
+        self.Z, self.remaining, self._run, self._has_slack = Z, remaining, run, has_slack
+        self.runs: list[Hyperplane] = []
+        self.last_spared: LastSpared | None = None
+        self._train()
+
+    def _train(self) -> None:
+        self._hyperplanes = self._run(self.Z[:, self.remaining])
+        self.runs.extend(self._hyperplanes.runs)
+        self._criteria = self._hyperplanes.importance
+        order = ascending(self._criteria, self.remaining)
+        self._n_spare = 0
+        if self.last_spared is None:
+            powers, budgets = self._hyperplanes.powers[:, order], self._hyperplanes.budgets
+            self._n_spare = min(count_spare(powers, budgets), order.size - 1)
+            if not self._n_spare:
+                gamma = min(run.gamma for run in self._hyperplanes.runs)
+                least_useful = int(self.remaining[order[0]])
+                self.last_spared = LastSpared(order.size, least_useful, gamma, self._hyperplanes.converged)
+
+    def n_rounds(self, step: StepSize) -> None:
+        """As many features leave as can be spared."""
+
+    def criteria(self) -> np.ndarray:
+        """Mean share of the weights."""
+        return self._criteria
+
+    def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
+        """Those that can be spared; where none can, as many as ``step`` says."""
+        n_leaving = self._n_spare or (batch_size(step, self.n_remaining) if self._has_slack else self.n_remaining)
+        places = ascending(self._criteria, self.remaining)[:n_leaving]
+        return self.remaining[places], self._criteria[places]
+
+    def remove(self, leaving: np.ndarray) -> bool:
+        """Run without them."""
+        self.remaining = self.remaining[~np.isin(self.remaining, leaving)]
+        self._train()
+        return True
+
+    def info(self) -> Mapping[str, Any]:
+        """How many features remain, the norm for so many, and whether some can be spared."""
+        return {"n_features": self.n_remaining, "p": adapt_norm(self.n_remaining), "spared": self._n_spare > 0}

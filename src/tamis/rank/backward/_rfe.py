@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,8 +13,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
 from tamis._sklearn import HasMethods, Interval, StrOptions
-from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, Step, track
-from tamis.base._elimination import STEP_CONSTRAINT, StepSize, batch_size, count_rounds, countdown, order_by_criterion
+from tamis.base import (
+    GROUPS_CONSTRAINT,
+    STEP_CONSTRAINT,
+    BackwardRanker,
+    Candidates,
+    Elimination,
+    Ranker,
+    Ranking,
+    Step,
+    StepSize,
+    batch_size,
+)
 from tamis.kernels.arrays.blocks import threads_that_pay
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, standardize_columns
 from tamis.rank.backward._elimination_solver import EliminationSolver
@@ -25,10 +35,8 @@ from tamis.rank.backward._refit_solver import RefitSolver
 from tamis.rank.backward._tall_linear_solver import TallLinearSolver
 from tamis.rank.backward._wide_linear_solver import WideLinearSolver
 
-Departure = tuple[int, float, dict[str, Any]]  # feature or group that left, its criterion then, and what else is known
 
-
-class RFE(Ranker):
+class RFE(BackwardRanker):
     r"""Recursive feature elimination: the feature of least weight in a linear or kernel model is eliminated.
 
     .. math:: \arg\min_p \bigl| W^2 - W_{(-p)}^2 \bigr|, \qquad
@@ -172,23 +180,29 @@ class RFE(Ranker):
         return tags
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X, members = candidates.table, candidates.members
+        X = candidates.table
         with threads_that_pay(X.shape[0] * min(X.shape)):
-            solver = self._train(X, np.asarray(y))
-            _warn_of_zero_weights(solver)
-            path = [Step(*departure) for departure in self._eliminate(solver, members)][::-1]
-        if not solver.converged:
+            return super()._rank(candidates, y, rng)
+
+    def _start_elimination(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
+    ) -> WeightElimination:
+        solver = self._train(candidates.table, np.asarray(y))
+        _warn_of_zero_weights(solver)
+        if candidates.members is None:
+            return WeightElimination(solver)
+        return GroupWeightElimination(solver, candidates.members, self.group_norm)
+
+    def _conclude(self, elimination: Elimination, path: list[Step], n_candidates: int) -> Ranking:
+        certificate = elimination.certificate()
+        if not certificate["converged"]:
             warnings.warn(
-                f"RFE trained models only to a violation of {solver.residual:.2g}; raise tol={self.tol:g}, or "
+                f"RFE trained models only to a violation of {certificate['residual']:.2g}; raise tol={self.tol:g}, or "
                 "lower the cost C of errors",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        order = np.array([step.feature for step in path], dtype=np.int64)
-        scores = np.empty(order.size)
-        scores[order] = [step.criterion for step in path]
-        certificate = {"converged": solver.converged, "residual": solver.residual, "n_iter": solver.n_iter}
-        return Ranking(order, scores, tuple(path), certificate)
+        return super()._conclude(elimination, path, n_candidates)
 
     def _train(self, X: Any, y: np.ndarray) -> EliminationSolver:
         """The solver that suits kernel and table, trained on all features."""
@@ -228,42 +242,100 @@ class RFE(Ranker):
             coef0=self.coef0,
         )
 
-    def _eliminate(self, solver: EliminationSolver, members: list[np.ndarray] | None) -> Iterator[Departure]:
-        """Features, or groups, in the order in which they leave."""
-        left = solver.features if members is None else np.arange(len(members))
-        rounds = countdown(self.step, left.size)
-        for n_left in track(self, rounds, task_name="eliminate", total=count_rounds(self.step, left.size)):
-            n_leaving = batch_size(self.step, n_left)
-            info = _describe(solver)
-            least = solver.least() if n_leaving == 1 and members is None else None
-            if least is not None:
-                leaving, criteria = np.array([least[0]]), [least[1]]
-            else:
-                left = solver.features if members is None else left
-                values = self._criteria(solver, members, left)
-                places = order_by_criterion(values, left, solver.noise)[:n_leaving]
-                leaving, criteria = left[places], values[places].tolist()
-                left = np.delete(left, places)
-            yield from ((j, value, info) for j, value in zip(leaving.tolist(), criteria, strict=True))
-            if n_left == n_leaving:
-                return
-            solver.remove(leaving if members is None else np.concatenate([members[g] for g in leaving]))
-        if solver.n_features:  # a callback has ended the elimination
-            left = solver.features if members is None else left
-            values, info = self._criteria(solver, members, left), _describe(solver)
-            yield from ((int(left[j]), float(values[j]), info) for j in order_by_criterion(values, left, solver.noise))
 
-    def _criteria(self, solver: EliminationSolver, members: list[np.ndarray] | None, left: np.ndarray) -> np.ndarray:
-        """Of all remaining features, or groups."""
-        if members is None:
-            return solver.criteria()
-        groups = [members[g] for g in left]
-        if self.group_norm == "l2" and (whole := solver.group_criteria(groups)) is not None:
+class WeightElimination(Elimination):
+    """Features by what they contribute to the squared norm of the weights of trained models."""
+
+    def __init__(self, solver: EliminationSolver) -> None:
+        self.solver = solver
+
+    @property
+    def remaining(self) -> np.ndarray:  # type: ignore[override]
+        """Columns of the table."""
+        return self.solver.features
+
+    @property
+    def n_remaining(self) -> int:
+        """How many these are."""
+        return self.solver.n_features
+
+    @property
+    def noise(self) -> float:  # type: ignore[override]
+        """Criterion that rounding alone explains."""
+        return self.solver.noise
+
+    def criteria(self) -> np.ndarray:
+        """Contributions to the squared norm."""
+        return self.solver.criteria()
+
+    def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
+        """The least, without computing all criteria where the solver can do that."""
+        least = self.solver.least() if batch_size(step, self.n_remaining) == 1 else None
+        return super().next_to_leave(step) if least is None else (np.array([least[0]]), np.array([least[1]]))
+
+    def remove(self, leaving: np.ndarray) -> bool:
+        """Train without them."""
+        self.solver.remove(leaving)
+        return True
+
+    def info(self) -> Mapping[str, Any]:
+        """How many columns remain, and the margin: one over the norm of the weights of all models."""
+        norm2 = self.solver.squared_norm
+        info: dict[str, Any] = {"n_features": self.solver.n_features}
+        if norm2 is not None:
+            info["margin"] = 1.0 / norm2**0.5 if norm2 > 0 else np.inf
+        return info
+
+    def certificate(self) -> dict[str, Any]:
+        """How well the models were trained."""
+        solver = self.solver
+        return {"converged": solver.converged, "residual": solver.residual, "n_iter": solver.n_iter}
+
+
+class GroupWeightElimination(WeightElimination):
+    """Groups of columns by the same, or by the sum of their absolute weights.
+
+    Parameters
+    ----------
+    solver : EliminationSolver
+    members : list of ndarray
+        Columns of every group.
+    norm : {"l2", "l1"}
+    """
+
+    def __init__(self, solver: EliminationSolver, members: list[np.ndarray], norm: str) -> None:
+        super().__init__(solver)
+        self.members, self.norm = members, norm
+        self._remaining = np.arange(len(members))
+
+    @property
+    def remaining(self) -> np.ndarray:  # type: ignore[override]
+        """Groups."""
+        return self._remaining
+
+    @property
+    def n_remaining(self) -> int:
+        """How many these are."""
+        return self._remaining.size
+
+    def criteria(self) -> np.ndarray:
+        """Of each group: the change of the squared norm without it, or the sum over its columns."""
+        groups = [self.members[g] for g in self._remaining]
+        if self.norm == "l2" and (whole := self.solver.group_criteria(groups)) is not None:
             return whole
-        values = np.zeros(sum(columns.size for columns in members))
-        criteria = solver.criteria()
-        values[solver.features] = criteria if self.group_norm == "l2" else np.sqrt(criteria)
+        values = np.zeros(sum(columns.size for columns in self.members))
+        criteria = self.solver.criteria()
+        values[self.solver.features] = criteria if self.norm == "l2" else np.sqrt(criteria)
         return np.array([values[columns].sum() for columns in groups])
+
+    def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
+        """The groups of the least criteria."""
+        return Elimination.next_to_leave(self, step)
+
+    def remove(self, leaving: np.ndarray) -> bool:
+        """Train without their columns."""
+        self._remaining = self._remaining[~np.isin(self._remaining, leaving)]
+        return super().remove(np.concatenate([self.members[g] for g in leaving]))
 
 
 def _prepare(X: Any, standardize: bool, centered: bool) -> Any:
@@ -287,11 +359,3 @@ def _warn_of_zero_weights(solver: EliminationSolver) -> None:
             "unbalanced for its cost C; raise C, or use class_weight='balanced'",
             stacklevel=2,
         )
-
-
-def _describe(solver: EliminationSolver) -> dict[str, Any]:
-    norm2 = solver.squared_norm
-    info: dict[str, Any] = {"n_features": solver.n_features}
-    if norm2 is not None:
-        info["margin"] = 1.0 / norm2**0.5 if norm2 > 0 else np.inf
-    return info

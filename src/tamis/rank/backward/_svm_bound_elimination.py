@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,8 +13,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Candidates, Ranker, Ranking, Step, track
-from tamis.base._elimination import STEP_CONSTRAINT, batch_size, count_rounds, countdown
+from tamis.base import (
+    GROUPS_CONSTRAINT,
+    STEP_CONSTRAINT,
+    BackwardRanker,
+    Candidates,
+    Elimination,
+    Ranker,
+    Ranking,
+    Step,
+    StepSize,
+    ascending,
+    batch_size,
+)
 from tamis.kernels.arrays.blocks import threads_that_pay
 from tamis.kernels.arrays.scaling import (
     ldexp_columns,
@@ -29,11 +40,10 @@ from tamis.rank.backward._kernel_parameters import KERNEL_CONSTRAINTS
 from tamis.rank.backward._svm_bounds import Bound, RadiusMarginBound, SpanBound, measure_norms2
 from tamis.rank.backward._warm_started_svms import WarmStartedSVMs
 
-_TIE = 1e-10  # criteria this close, relatively, are equal: copies of a column
-_NOISE = 1e-13  # and so are those whose difference is this small relative to the bound
+_NOISE = 1e-13  # criteria whose difference is this small relative to the bound are equal: it is made of many sums
 
 
-class SVMBoundElimination(Ranker):
+class SVMBoundElimination(BackwardRanker):
     r"""Backward elimination of the features without which a bound on the leave-one-out error is smallest.
 
     .. math:: LOO \le 4 R^2 \|w\|^2 \qquad\text{or}\qquad LOO \le \sum_k \alpha_k S_k^2,
@@ -75,6 +85,9 @@ class SVMBoundElimination(Ranker):
         Largest violation of the KKT conditions, on the scale of margins of one.
     max_iter : int, default=10000
         Iterations per SVM and round.
+    groups : array-like of shape (n_features,) or mapping, default=None
+        A label per column, or label -> columns (names or places): columns of a group leave together, by the bound
+        without all of them, or its derivative by their common scale.
 
     Attributes
     ----------
@@ -121,7 +134,7 @@ class SVMBoundElimination(Ranker):
     array(['x0', 'x1', 'x2'], dtype=object)
     """
 
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"sparse"}
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "sparse"}
     one_shot: ClassVar[bool] = False
 
     _parameter_constraints: ClassVar[dict] = {
@@ -135,6 +148,7 @@ class SVMBoundElimination(Ranker):
         "standardize": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "groups": GROUPS_CONSTRAINT,
     }
 
     def __init__(
@@ -153,6 +167,7 @@ class SVMBoundElimination(Ranker):
         standardize: bool = True,
         tol: float = 1e-10,
         max_iter: int = 10_000,
+        groups: Any = None,
     ) -> None:
         self.stop = stop
         self.bound = bound
@@ -167,36 +182,40 @@ class SVMBoundElimination(Ranker):
         self.standardize = standardize
         self.tol = tol
         self.max_iter = max_iter
+        self.groups = groups
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
+        with threads_that_pay(candidates.table.shape[0] ** 2):
+            return super()._rank(candidates, y, rng)
+
+    def _start_elimination(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
+    ) -> BoundElimination:
         check_classification_targets(y)
         signs = _one_against_rest(np.asarray(y))
-        Z, features = self._columns(X.astype(float))
-        with threads_that_pay(X.shape[0] ** 2):
-            # Standardized columns have unit variance, also sparse ones, which keep their mean: "scale" is "auto" then.
-            gamma = "auto" if self.standardize and self.gamma == "scale" else self.gamma
-            kernel = FeatureKernel(Z, self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
-            svms = WarmStartedSVMs(
-                kernel.matrix, signs, ridge=1.0 / self.C, ball=self._needs_ball, tol=self.tol, max_iter=self.max_iter
+        Z, features = self._columns(candidates.table.astype(float))
+        # Standardized columns have unit variance, also sparse ones, which keep their mean: "scale" is "auto" then.
+        gamma = "auto" if self.standardize and self.gamma == "scale" else self.gamma
+        kernel = FeatureKernel(Z, self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+        needs_ball = self.bound == "radius-margin" and self.radius == "ball"
+        svms = WarmStartedSVMs(
+            kernel.matrix, signs, ridge=1.0 / self.C, ball=needs_ball, tol=self.tol, max_iter=self.max_iter
+        )
+        members = None
+        if candidates.members is not None:
+            members = [np.flatnonzero(np.isin(features, columns)) for columns in candidates.members]
+        return BoundElimination(kernel, svms, self.bound, self.criterion, self.C, features, members)
+
+    def _conclude(self, elimination: Elimination, path: list[Step], n_candidates: int) -> Ranking:
+        certificate = elimination.certificate()
+        if not certificate["converged"]:
+            message = (
+                f"an SVM did not converge (violation {certificate['residual']:.1e}); raise max_iter or tol, or lower C"
             )
-            found = list(self._eliminate(kernel, svms))
-        path = [Step(int(features[place]), criterion, info) for place, criterion, info in found][::-1]
-        if not svms.converged:
-            message = f"an SVM did not converge (violation {svms.residual:.1e}); raise max_iter or tol, or lower C"
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
-        self.n_iter_ = svms.n_iter
-        scores = np.full(X.shape[1], np.nan)
-        order = np.array([step.feature for step in path], dtype=np.int64)
-        scores[order] = [step.criterion for step in path]
-        trained = min(step.info["n_features"] for step in path)
-        certificate = {
-            "converged": svms.converged,
-            "residual": svms.residual,
-            "n_iter": svms.n_iter,
-            "fewest_features_trained": trained,
-        }
-        return Ranking(order, scores, tuple(path), certificate)
+        self.n_iter_ = certificate["n_iter"]
+        certificate["fewest_features_trained"] = min(step.info["n_features"] for step in path)
+        return Ranking.from_path(path, n_candidates, certificate)
 
     def _columns(self, X: Any) -> tuple[Any, np.ndarray]:
         """Columns that vary, as the SVMs are given them, and their indices."""
@@ -207,43 +226,75 @@ class SVMBoundElimination(Ranker):
         Z = X.tocsc()[:, features] if sparse.issparse(X) else X[:, features]
         return (standardize_columns(Z) if self.standardize else Z), features
 
-    @property
-    def _needs_ball(self) -> bool:
-        return self.bound == "radius-margin" and self.radius == "ball"
 
-    def _eliminate(self, kernel: FeatureKernel, svms: WarmStartedSVMs) -> Iterator[tuple[int, float, dict[str, Any]]]:
-        """Features in the order of elimination, each with its criterion and what was known of the remaining ones."""
-        n_features, gone = kernel.remaining.size, None
-        rounds = track(
-            self,
-            countdown(self.step, n_features),
-            task_name="eliminate",
-            total=count_rounds(self.step, n_features),
-        )
-        for n_left in rounds:
-            if n_left < n_features and not self._train(kernel, svms, gone):
-                break
-            alive, bound = kernel.remaining, self._bound(kernel.matrix, svms)
-            worth, criterion = self._judge(bound, kernel, svms)
-            info = self._describe(bound, kernel.matrix, svms, n_left)
-            ordered = _order_best_first(worth, noise=_NOISE * bound.value)
-            rest, leaving = np.split(ordered, [n_left - batch_size(self.step, n_left)])
-            yield from ((int(alive[j]), float(criterion[j]), info) for j in leaving[::-1])
-            gone = _downdate_column(kernel, alive[leaving])
-            if rest.size:
-                kernel.remove(alive[leaving])
-        rounds.close()
-        # a callback has ended the rounds, or a hard margin is no more: the criteria of the last SVMs stand
-        yield from ((int(alive[j]), float(criterion[j]), info) for j in rest[::-1])
+class BoundElimination(Elimination):
+    """Features, or groups of them, by the bound without them.
 
-    def _train(self, kernel: FeatureKernel, svms: WarmStartedSVMs, gone: np.ndarray | None) -> bool:
-        """Train on the remaining features; False if a hard margin does not exist any more."""
+    Parameters
+    ----------
+    kernel : FeatureKernel
+        Of the columns that vary.
+    svms : WarmStartedSVMs
+    bound : {"radius-margin", "span"}
+    criterion : {"fixed", "retrain", "derivative", "descent"}
+    C : float
+    features : ndarray
+        Columns of the table that those of the kernel are.
+    members : list of ndarray or None
+        Columns of the kernel in each group; constant columns are in none.
+    """
+
+    def __init__(
+        self,
+        kernel: FeatureKernel,
+        svms: WarmStartedSVMs,
+        bound: str,
+        criterion: str,
+        C: float,
+        features: np.ndarray,
+        members: list[np.ndarray] | None,
+    ) -> None:
+        self.kernel, self.svms = kernel, svms
+        self.bound, self.criterion, self.C = bound, criterion, C
+        self.features, self.members = features, members
+        if members is None:
+            self._place = {int(column): place for place, column in enumerate(features)}
+            self.remaining = features
+        else:
+            self.remaining = np.array([g for g, columns in enumerate(members) if columns.size], dtype=np.int64)
+        self._judged = np.empty(0)
+        self._reported = np.empty(0)
+        self._info: dict[str, Any] = {}
+        self._judge()
+
+    def _columns_of(self, candidate: int) -> np.ndarray:
+        """Columns of the kernel."""
+        return np.array([self._place[candidate]]) if self.members is None else self.members[candidate]
+
+    def criteria(self) -> np.ndarray:
+        """Changes of the bound, which have more digits than the bound, or its derivatives."""
+        return self._judged
+
+    def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
+        """The least, with the bound without each, or its derivative, to report."""
+        places = ascending(self._judged, self.remaining, self.noise)[: batch_size(step, self.n_remaining)]
+        return self.remaining[places], self._reported[places]
+
+    def remove(self, leaving: np.ndarray) -> bool:
+        """Train without them; False if a hard margin does not exist any more."""
+        columns = np.concatenate([self._columns_of(candidate) for candidate in leaving.tolist()])
+        lost = _downdate_column(self.kernel, columns)
+        self.kernel.remove(columns)
+        stay = ~np.isin(self.remaining, leaving)
+        self.remaining = self.remaining[stay]
+        self._judged, self._reported = self._judged[stay], self._reported[stay]
         try:
-            svms.retrain(kernel.matrix, gone)
+            self.svms.retrain(self.kernel.matrix, lost)
         except ValueError:
             if np.isfinite(self.C):
                 raise
             return False
+        self._judge()
         return True
 
     def _bound(self, K: np.ndarray, svms: WarmStartedSVMs) -> Bound:
@@ -251,36 +302,65 @@ class SVMBoundElimination(Ranker):
             return SpanBound(K, svms.solutions, 1.0 / self.C)
         return RadiusMarginBound(K, svms.solutions, svms.weights, 1.0 / self.C)
 
-    def _judge(self, bound: Bound, kernel: FeatureKernel, svms: WarmStartedSVMs) -> tuple[np.ndarray, np.ndarray]:
-        """What features are compared by (a change of the bound has more digits), and the criterion that is reported."""
-        features = kernel.remaining
-        if self.criterion == "fixed":
-            changes = bound.changes(kernel, features)
-            return changes, bound.value + changes
-        if self.criterion == "retrain":
-            bounds = np.array([self._retrain(kernel, svms, feature) for feature in features])
-            return bounds - bound.value, bounds
-        gradient = bound.gradient(kernel, features)
-        worth = np.abs(gradient) if self.criterion == "derivative" else -gradient
-        return worth, worth
+    def _judge(self) -> None:
+        """Criteria of all that remain, and what is reported of them, by the SVMs as they are trained."""
+        bound = self._bound(self.kernel.matrix, self.svms)
+        self.noise = _NOISE * bound.value
+        self._info = self._describe(bound)
+        if self.criterion in ("fixed", "retrain"):
+            self._judged = self._changes(bound)
+            self._reported = bound.value + self._judged
+        else:
+            gradient = self._gradient(bound)
+            self._judged = np.abs(gradient) if self.criterion == "derivative" else -gradient
+            self._reported = self._judged
 
-    def _retrain(self, kernel: FeatureKernel, svms: WarmStartedSVMs, feature: int) -> float:
-        """The bound of SVMs trained without a feature; infinite where a hard margin needs it."""
-        K = kernel.without_group(np.array([feature]))
+    def _changes(self, bound: Bound) -> np.ndarray:
+        """Of the bound without each candidate alone, with the dual variables as they are or trained again."""
+        if self.criterion == "retrain":
+            return np.array([self._retrain(self._columns_of(j)) for j in self.remaining.tolist()]) - bound.value
+        if self.members is None:
+            return bound.changes(self.kernel, self.kernel.remaining)
+        groups = (self.members[g] for g in self.remaining)
+        return np.array(
+            [self._bound(self.kernel.without_group(columns), self.svms).value - bound.value for columns in groups]
+        )
+
+    def _gradient(self, bound: Bound) -> np.ndarray:
+        """By the scale of each candidate: that of a group is common to its columns."""
+        features = self.kernel.remaining
+        gradient = bound.gradient(self.kernel, features)
+        if self.members is None:
+            return gradient
+        by_column = np.zeros(self.features.size)
+        by_column[features] = gradient
+        return np.array([by_column[self.members[g]].sum() for g in self.remaining])
+
+    def _retrain(self, columns: np.ndarray) -> float:
+        """The bound of SVMs trained without some columns; infinite where a hard margin needs them."""
+        K = self.kernel.without_group(columns)
         try:
-            return self._bound(K, svms.retrained_copy(K, _downdate_column(kernel, np.array([feature])))).value
+            return self._bound(K, self.svms.retrained_copy(K, _downdate_column(self.kernel, columns))).value
         except ValueError:
             if np.isfinite(self.C):
                 raise
             return np.inf
 
-    def _describe(self, bound: Bound, K: np.ndarray, svms: WarmStartedSVMs, n_features: int) -> dict[str, Any]:
-        norm2 = measure_norms2(K, svms.solutions, 1.0 / self.C).max()
+    def _describe(self, bound: Bound) -> dict[str, Any]:
+        norm2 = measure_norms2(self.kernel.matrix, self.svms.solutions, 1.0 / self.C).max()
         margin = float(norm2**-0.5) if norm2 > 0 else np.inf  # an SVM that is still at zero after max_iter
-        info = {"bound": bound.value, "margin": margin, "n_features": n_features}
+        info = {"bound": bound.value, "margin": margin, "n_features": self.n_remaining}
         if isinstance(bound, RadiusMarginBound):
             return {**info, "radius2": bound.radius2}
         return {**info, "loo_errors": bound.n_errors} if isinstance(bound, SpanBound) else info
+
+    def info(self) -> Mapping[str, Any]:
+        """Bound and margin of the SVMs as they are trained."""
+        return self._info
+
+    def certificate(self) -> dict[str, Any]:
+        """How well the SVMs were trained."""
+        return {"converged": self.svms.converged, "residual": self.svms.residual, "n_iter": self.svms.n_iter}
 
 
 def _downdate_column(kernel: FeatureKernel, leaving: np.ndarray) -> np.ndarray | None:
@@ -293,14 +373,3 @@ def _one_against_rest(y: np.ndarray) -> np.ndarray:
     classes, codes = encode_classes(y)
     indicators = codes == np.arange(classes.size)[:, None]
     return np.where(indicators[1:] if classes.size == 2 else indicators, 1.0, -1.0)
-
-
-def _order_best_first(worth: np.ndarray, noise: float) -> np.ndarray:
-    """Places by worth, best first; where only rounding tells them apart, the lowest index comes first."""
-    order = np.argsort(-worth, kind="stable")
-    ordered = worth[order]
-    with np.errstate(invalid="ignore"):  # infinite ones are equal
-        is_below = -np.diff(ordered) > _TIE * np.abs(ordered[1:]) + noise
-    if is_below.all():
-        return order
-    return order[np.lexsort((order, np.concatenate([[0], np.cumsum(is_below)])))]
