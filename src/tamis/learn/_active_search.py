@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tamis.kernels.solvers.group_lasso import group_norms
-from tamis.kernels.solvers.sparse_hinge import HingeMachine
+from tamis.kernels.solvers.sparse_hinge import SquaredHingeGroupLasso
 from tamis.learn._candidates import Block, Candidates
 
 _STEPS = (0.1, 0.05, 0.025, 0.0125)  # of the refinement, in units of the parameters' ranges
@@ -49,14 +49,14 @@ class ActiveProblem:
 
     Parameters
     ----------
-    machine : HingeMachine
+    machine : SquaredHingeGroupLasso
     targets : slice
         Which targets it is for.
     n_columns : int
         Per map.
     """
 
-    machine: HingeMachine
+    machine: SquaredHingeGroupLasso
     targets: slice
     n_columns: int
     kept: list[Block] = field(default_factory=list)
@@ -68,7 +68,7 @@ class ActiveProblem:
         alive = np.flatnonzero(self.strengths() > 0)
         if alive.size < len(self.kept):
             groups_each = self.n_columns // self.machine.width
-            self.machine.keep((alive[:, None] * groups_each + np.arange(groups_each)).ravel())
+            self.machine.keep_groups((alive[:, None] * groups_each + np.arange(groups_each)).ravel())
             self.kept = [self.kept[i] for i in alive]
 
     def strengths(self) -> np.ndarray:
@@ -134,7 +134,9 @@ class ActiveSearch:
         self.tol = min(tol, _EXACT) if candidates.is_exhaustive else tol
         size, width = candidates.n_columns, candidates.n_columns if is_grouped else 1
         ranges = [slice(0, Y.shape[1])] if is_shared else [slice(k, k + 1) for k in range(Y.shape[1])]
-        self.problems = [ActiveProblem(HingeMachine(Y[:, targets], width), targets, size) for targets in ranges]
+        self.problems = [
+            ActiveProblem(SquaredHingeGroupLasso(Y[:, targets], width), targets, size) for targets in ranges
+        ]
         self.n_evaluations = 0
         self.history: list[Round] = []
         self.has_ended = False
@@ -205,7 +207,7 @@ class ActiveSearch:
         largest = [max((end.value for end in ends if end.problem is p), default=0.0) for p in self.problems]
         objective = self.objective(C)
         gap = max(0.0, sum(self._gap(problem, C, top) for problem, top in zip(self.problems, largest, strict=True)))
-        residual = max(problem.machine.residual for problem in self.problems)
+        residual = max(problem.machine.kkt_residual for problem in self.problems)
         return {
             "converged": bool(residual <= self.tol and self.has_ended),
             "kkt_residual": residual,
@@ -222,8 +224,8 @@ class ActiveSearch:
 
     def _gap(self, problem: ActiveProblem, C: float, largest: float) -> float:
         """Duality gap of a problem: its hinges, shrunk until no candidate seen violates a condition, are feasible."""
-        hinge = np.abs(problem.machine.slack())
-        shrink = 1.0 / max(1.0, largest, 1.0 + problem.machine.residual)
+        hinge = np.abs(problem.machine.signed_hinge())
+        shrink = 1.0 / max(1.0, largest, 1.0 + problem.machine.kkt_residual)
         primal = C / self.n_samples * problem.machine.loss() + float(problem.machine.group_norms.sum())
         return primal - C / self.n_samples * float(shrink * hinge.sum() - 0.5 * shrink**2 * np.sum(hinge**2))
 
@@ -232,7 +234,7 @@ class ActiveSearch:
         return self._pull(parameters)
 
     def _pull(self, parameters: np.ndarray) -> np.ndarray:
-        slack = np.concatenate([problem.machine.slack() for problem in self.problems], axis=1)
+        slack = np.concatenate([problem.machine.signed_hinge() for problem in self.problems], axis=1)
         return self.candidates.pulls(parameters, slack)
 
     def _add(self, penalty: float, problems: list[ActiveProblem]) -> float:
@@ -254,7 +256,7 @@ class ActiveSearch:
             problem.n_quiet = 0 if wanted else problem.n_quiet + 1
             if wanted:
                 kept, columns = self._take([end.parameter for end in wanted], problem.n_columns)
-                problem.machine.add(columns)
+                problem.machine.add_columns(columns)
                 problem.kept.extend(kept)
                 problem.solve(penalty, min(self.tol, _EXACT))
         return max([end.value for end in ends] + [float(values.max(initial=0.0)) for values in found])
