@@ -30,8 +30,8 @@ def make_problem(n=30, n_columns=8, n_targets=1, seed=0, noise=1.0, n_positive=N
 def penalty_at(Z, Y, share, width=1):
     """A share of the penalty above which no column enters."""
     free = SquaredHingeGroupLasso(Y, width)
-    pulls = (Z.T @ free.signed_hinge()).reshape(Z.shape[1] // width, -1)
-    return share * np.linalg.norm(pulls, axis=1).max()
+    gradients = (Z.T @ free.signed_hinge()).reshape(Z.shape[1] // width, -1)
+    return share * np.linalg.norm(gradients, axis=1).max()
 
 
 def build(Z, Y, width=1):
