@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import InfiniteSVM
 from tamis.dictionary import RBF, BandPass, Columns, Dictionary, Monomials, Parameter, Pool
-from tamis.kernels.solvers.sparse_hinge import HingeMachine
+from tamis.kernels.solvers.sparse_hinge import SquaredHingeGroupLasso
 from tests.oracles.hinge_fista import duality_gap, objective, solve_by_fista, violation
 
 # a search among draws may end before its last draws agree; where the end matters, the certificate is asked
@@ -112,8 +112,8 @@ def check_minimum(svm, X, y, *, with_fista=False):
     for targets in problems(svm, Y):
         mine = (Z, Y[:, targets], W[:, targets], svm.intercept_[targets], svm.C_, width)
         assert violation(*mine) <= 2 * svm.tol + 1e-10
-        direct = HingeMachine(Y[:, targets], width)
-        direct.add(Z.T)
+        direct = SquaredHingeGroupLasso(Y[:, targets], width)
+        direct.add_columns(Z.T)
         assert direct.solve(len(Y) / svm.C_, svm.tol)
         best = objective(Z, Y[:, targets], direct.weights, direct.intercept, svm.C_, width)
         np.testing.assert_allclose(objective(*mine), best, rtol=1e-8)

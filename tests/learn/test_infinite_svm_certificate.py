@@ -9,7 +9,7 @@ from tamis import InfiniteSVM
 from tamis.datasets import make_motor_imagery
 from tamis.dictionary import RBF, BandPass, BandPassCSP, Columns, Dictionary, Gabor, Parameter, Pool
 from tamis.learn import _candidates
-from tests.oracles.hinge_fista import duality_gap, find_pulls, objective, violation
+from tests.oracles.hinge_fista import duality_gap, negative_gradients, objective, violation
 
 # where the end of a search matters, its certificate is asked
 pytestmark = pytest.mark.filterwarnings("ignore:InfiniteSVM ended:sklearn.exceptions.ConvergenceWarning")
@@ -93,9 +93,9 @@ def sweep(svm, X, y):
     Z = (F - F.mean(axis=0)) / F.std(axis=0)
     Y = encode(y)
     outputs = svm.decision_function(X).reshape(len(X), -1)
-    pull = svm.C_ / len(X) * Y * np.maximum(0.0, 1.0 - Y * outputs)
-    pulls = (Z.T @ pull).reshape(len(SWEEP), -1)
-    return np.linalg.norm(pulls, axis=1)
+    signed_hinge = svm.C_ / len(X) * Y * np.maximum(0.0, 1.0 - Y * outputs)
+    gradients = (Z.T @ signed_hinge).reshape(len(SWEEP), -1)
+    return np.linalg.norm(gradients, axis=1)
 
 
 # every end of a search
@@ -196,7 +196,7 @@ def test_refinement_lowers_the_objective_mostly():
 
 
 def search_in_a_hurry(dictionary, seed):
-    """A search that looks at little, all pulls at its end, and the objective of one that looks at much."""
+    """A search that looks at little, all gradients at its end, and the objective of one that looks at much."""
     X, y = make_line(seed)
     hurried = InfiniteSVM(dictionary, C=40, n_candidates=20, refine=seed % 2 == 0, max_rounds=300, random_state=seed)
     thorough = InfiniteSVM(Pool(dictionary, parameters=SWEEP[::40]), C=40, tol=1e-4)
@@ -210,10 +210,10 @@ def many_ends():
     return [search_in_a_hurry(Wave(), seed) for seed in range(30)]
 
 
-def check_gap_of_all(svm, X, y, pulls, best):
+def check_gap_of_all(svm, X, y, gradients, best):
     """Hinges shrunk until no wave is pulled by more than one are feasible for the dual, whatever was looked at."""
     hinge = np.maximum(0.0, 1.0 - encode(y) * svm.decision_function(X)[:, None])
-    a = svm.C_ / len(X) * hinge / max(1.0, pulls.max())
+    a = svm.C_ / len(X) * hinge / max(1.0, gradients.max())
     gap = svm.certificate_["objective"] - (a.sum() - len(X) / (2 * svm.C_) * np.sum(a**2))
     assert svm.certificate_["objective"] - best <= gap + 1e-6
 
@@ -230,8 +230,8 @@ def test_the_gap_is_a_bound_for_maps_of_two_columns_too():
 
 def test_the_share_of_violating_maps_is_mostly_below_its_bound(many_ends):
     missed = 0
-    for svm, _, _, pulls, _ in many_ends:
-        share = np.mean(pulls > svm.certificate_["violation_outside"] + 1e-9)  # draws are even over the sweep
+    for svm, _, _, gradients, _ in many_ends:
+        share = np.mean(gradients > svm.certificate_["violation_outside"] + 1e-9)  # draws are even over the sweep
         missed += share > svm.certificate_["violating_share"]
     assert missed <= 6  # of 30, where 1 or 2 are to be expected
 
@@ -244,8 +244,8 @@ def test_the_estimated_gap_mostly_bounds_what_is_left_to_gain(many_ends):
 
 
 def test_violations_outside_are_not_above_the_largest_pull_there_is(many_ends):
-    for svm, _, _, pulls, _ in many_ends:
-        assert svm.certificate_["violation_outside"] <= pulls.max() + 0.01
+    for svm, _, _, gradients, _ in many_ends:
+        assert svm.certificate_["violation_outside"] <= gradients.max() + 0.01
         assert svm.certificate_["gap"] >= 0
 
 
@@ -257,9 +257,9 @@ def test_of_a_pool_the_gap_is_that_of_all_its_features():
     W[svm.params_["index"]] = svm.coef_.reshape(-1, 2)
     end = (Z, encode(y), W.reshape(-1, 1), svm.intercept_, svm.C_, 2)
     np.testing.assert_allclose(svm.certificate_["gap"], duality_gap(*end), rtol=1e-5)
-    pulls, _ = find_pulls(*end)
+    gradients, _ = negative_gradients(*end)
     np.testing.assert_allclose(
-        svm.certificate_["violation_outside"], np.linalg.norm(pulls, axis=(1, 2)).max(), rtol=1e-6
+        svm.certificate_["violation_outside"], np.linalg.norm(gradients, axis=(1, 2)).max(), rtol=1e-6
     )
 
 

@@ -16,17 +16,17 @@ def objective(Z, Y, W, b, C, width):
     return C / (2 * len(Y)) * np.sum(hinge**2) + np.sum(norms)
 
 
-def find_pulls(Z, Y, W, b, C, width):
+def negative_gradients(Z, Y, W, b, C, width):
     """``r`` of Eq. (3), one block of rows per group, and what is its like for the intercepts."""
-    pull = C / len(Y) * Y * np.maximum(0.0, 1.0 - Y * (Z @ W + b))
-    return (Z.T @ pull).reshape(-1, width, Y.shape[1]), pull.sum(axis=0)
+    signed_hinge = C / len(Y) * Y * np.maximum(0.0, 1.0 - Y * (Z @ W + b))
+    return (Z.T @ signed_hinge).reshape(-1, width, Y.shape[1]), signed_hinge.sum(axis=0)
 
 
 def violation(Z, Y, W, b, C, width):
     """Largest violation of the conditions of Eq. (3), and of the one for a free intercept."""
-    pulls, free = find_pulls(Z, Y, W, b, C, width)
+    gradients, free = negative_gradients(Z, Y, W, b, C, width)
     worst = float(np.abs(free).max())
-    for r, w in zip(pulls, W.reshape(-1, width, Y.shape[1]), strict=True):
+    for r, w in zip(gradients, W.reshape(-1, width, Y.shape[1]), strict=True):
         size = np.linalg.norm(w)
         worst = max(worst, np.linalg.norm(r - w / size) if size > 0 else np.linalg.norm(r) - 1.0)
     return worst
@@ -38,8 +38,8 @@ def duality_gap(Z, Y, W, b, C, width):
     The dual is to maximize ``sum(a) - n / (2 C) sum(a**2)`` over ``a >= 0`` with ``sum_i a_i y_i = 0`` and a norm of at
     most one of every ``sum_i a_i y_i phi_g(x_i)``. The sum over y must vanish already.
     """
-    pulls, _ = find_pulls(Z, Y, W, b, C, width)
-    largest = max((np.linalg.norm(r) for r in pulls), default=0.0)
+    gradients, _ = negative_gradients(Z, Y, W, b, C, width)
+    largest = max((np.linalg.norm(r) for r in gradients), default=0.0)
     a = C / len(Y) * np.maximum(0.0, 1.0 - Y * (Z @ W + b)) / max(1.0, largest)
     return objective(Z, Y, W, b, C, width) - (a.sum() - len(Y) / (2 * C) * np.sum(a**2))
 
@@ -58,9 +58,9 @@ def solve_by_fista(Z, Y, C, width=1, max_iter=100_000, tol=1e-12):
     W, b = np.zeros((Z.shape[1], Y.shape[1])), np.zeros(Y.shape[1])
     V, c, t = W, b, 1.0
     for _ in range(max_iter):
-        pull = Y * np.maximum(0.0, 1.0 - Y * (Z @ V + c))
-        W_new = shrink(V + step * C / n * Z.T @ pull, width, step)
-        b_new = c + step * C / n * pull.sum(axis=0)
+        signed_hinge = Y * np.maximum(0.0, 1.0 - Y * (Z @ V + c))
+        W_new = shrink(V + step * C / n * Z.T @ signed_hinge, width, step)
+        b_new = c + step * C / n * signed_hinge.sum(axis=0)
         # momentum that points uphill is dropped (O'Donoghue and Candes)
         uphill = np.vdot(V - W_new, W_new - W) + np.vdot(c - b_new, b_new - b) > 0
         t_new = 1.0 if uphill else 0.5 + np.sqrt(0.25 + t * t)

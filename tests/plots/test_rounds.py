@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 from tamis import InfiniteSVM
 from tamis.dictionary import RBF
-from tamis.learn._active_search import Round
+from tamis.learn._active_set import Round
 from tamis.plots import RoundsDisplay
 
 

@@ -50,10 +50,16 @@ class Dictionary(BaseEstimator):
         Columns per parameter, known after ``fit`` at the latest.
     is_learned : bool
         Whether :meth:`learn` has anything to learn: then ``compute`` is given what it returned.
+    accepts_sparse : bool
+        Whether signals may be a scipy sparse table.
+    accepts_torch : bool
+        Whether they may be torch tensors; otherwise they are given as numpy arrays.
     """
 
     n_columns: int = 1
     is_learned: ClassVar[bool] = False
+    accepts_sparse: ClassVar[bool] = False
+    accepts_torch: ClassVar[bool] = True
 
     @abstractmethod
     def space(self) -> tuple[Parameter, ...]:

@@ -1,4 +1,4 @@
-"""Features that may enter an active set: all of a finite dictionary, or draws from an infinite one."""
+"""Feature maps that may enter an active set: all of a finite dictionary, or samples of an infinite one."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from sklearn.externals.array_api_compat import array_namespace, device, is_numpy
 from tamis.dictionary._base import Dictionary, FiniteDictionary
 from tamis.kernels.arrays.blocks import blocks
 
-_BLOCK_NUMBERS = 2**22  # of the features that one task computes
+_BLOCK_NUMBERS = 2**22  # entries of the features that one task computes
 _CONSTANT = {"float32": 1e-6, "float64": 1e-12}  # spread that rounding alone explains, relative to the largest entry
 
 
 @dataclass(frozen=True)
-class Block:
-    """The columns of one map, and how they are scaled: all that new signals need.
+class FeatureMap:
+    """One map of a dictionary, and how its columns are scaled: all that new signals need.
 
     Attributes
     ----------
     parameter : ndarray
         Of the map; its index in a finite dictionary.
     learned : ndarray or None
-        What the map knows of the training signals.
+        What the map has learned from the training signals.
     mean, scale : ndarray of shape (n_columns,)
         Of the training signals; an infinite scale makes a constant column zero.
     """
@@ -54,18 +54,18 @@ class Candidates(Protocol):
     def propose(self, rng: np.random.RandomState) -> np.ndarray:
         """Parameters of the candidates of one round."""
 
-    def pulls(self, parameters: np.ndarray, slack: np.ndarray) -> np.ndarray:
-        """Products of the scaled columns with ``slack``: shape (n_parameters, n_columns, n_targets)."""
+    def negative_gradients(self, parameters: np.ndarray, signed_hinge: np.ndarray) -> np.ndarray:
+        """Products of the scaled columns with the signed hinges: shape (n_parameters, n_columns, n_targets)."""
 
-    def take(self, parameters: np.ndarray) -> tuple[list[Block], np.ndarray]:
-        """Blocks, and their scaled columns in rows: shape (n_parameters * n_columns, n_samples)."""
+    def build_maps(self, parameters: np.ndarray) -> tuple[list[FeatureMap], np.ndarray]:
+        """Maps, and their scaled columns in rows: shape (n_parameters * n_columns, n_samples)."""
 
-    def near(self, parameter: np.ndarray, step: float, n: int, rng: np.random.RandomState) -> np.ndarray:
-        """Parameters around one; never asked of a sweep."""
+    def perturb(self, parameter: np.ndarray, step: float, n: int, rng: np.random.RandomState) -> np.ndarray:
+        """Parameters around one; never asked where all candidates are evaluated."""
 
 
-class Drawn:
-    """Draws from an infinite dictionary, new ones in every round.
+class SampledCandidates:
+    """Samples of an infinite dictionary, new ones in every round.
 
     Parameters
     ----------
@@ -96,54 +96,56 @@ class Drawn:
         self.dictionary, self.signals, self.labels = dictionary, signals, labels
         self.n_candidates, self.standardize, self.n_jobs = n_candidates, standardize, n_jobs
         self.n_columns = dictionary.n_columns
-        self._last: tuple[np.ndarray, Any, Any] | None = None  # of few candidates: parameters, learned, features
+        # parameters, learned and features of the last candidates, if they fitted into one block
+        self._cache: tuple[np.ndarray, Any, Any] | None = None
 
     def propose(self, rng: np.random.RandomState) -> np.ndarray:
-        """Draw parameters."""
+        """Sample parameters."""
         return self.dictionary.sample(self.n_candidates, rng)
 
-    def pulls(self, parameters: np.ndarray, slack: np.ndarray) -> np.ndarray:
-        """Products of the scaled columns with ``slack``, in blocks of candidates that workers share out."""
-        size = _BLOCK_NUMBERS // (len(slack) * self.n_columns)
+    def negative_gradients(self, parameters: np.ndarray, signed_hinge: np.ndarray) -> np.ndarray:
+        """Products of the scaled columns with the signed hinges, in blocks of candidates that threads share."""
+        size = _BLOCK_NUMBERS // (len(signed_hinge) * self.n_columns)
         parts = [parameters[part] for part in blocks(len(parameters), size)]
-        self._last = None
+        self._cache = None
         if len(parts) == 1 or self.n_jobs in (None, 1):
-            found = [self._pull(part, slack, is_all=len(parts) == 1) for part in parts]
-        else:  # threads, for workers would need a copy of all signals in every round
-            found = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(self._pull)(part, slack) for part in parts)
-        return np.concatenate(found)
+            products = [self._evaluate_block(part, signed_hinge, keep=len(parts) == 1) for part in parts]
+        else:  # threads: processes would need a copy of all signals in every round
+            products = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(self._evaluate_block)(part, signed_hinge) for part in parts
+            )
+        return np.concatenate(products)
 
-    def take(self, parameters: np.ndarray) -> tuple[list[Block], np.ndarray]:
-        """Maps to keep, from what was computed last, or computed once more."""
-        learned, features = self._recall(parameters) or self._compute(parameters)
+    def build_maps(self, parameters: np.ndarray) -> tuple[list[FeatureMap], np.ndarray]:
+        """Maps and their columns, from the features that were computed last, or computed anew."""
+        learned, features = self._from_cache(parameters) or self._compute(parameters)
         features = np.asarray(_to_cpu(features), dtype=float)
-        mean, scale = measure(features, standardize=self.standardize)
+        mean, scale = center_and_scale(features, standardize=self.standardize)
         columns = ((features - mean) / scale).T
-        by_block = (len(parameters), self.n_columns)
-        kept = [
-            Block(parameter.copy(), None if learned is None else learned[i], mean_i, scale_i)
+        by_map = (len(parameters), self.n_columns)
+        maps = [
+            FeatureMap(parameter.copy(), None if learned is None else learned[i], mean_i, scale_i)
             for i, (parameter, mean_i, scale_i) in enumerate(
-                zip(parameters, mean.reshape(by_block), scale.reshape(by_block), strict=True)
+                zip(parameters, mean.reshape(by_map), scale.reshape(by_map), strict=True)
             )
         ]
-        return kept, columns
+        return maps, columns
 
-    def near(self, parameter: np.ndarray, step: float, n: int, rng: np.random.RandomState) -> np.ndarray:
+    def perturb(self, parameter: np.ndarray, step: float, n: int, rng: np.random.RandomState) -> np.ndarray:
         """Normal steps of a given size around a parameter, within the space."""
         unit = self.dictionary.to_unit(parameter[None, :])
         return self.dictionary.from_unit(unit + step * rng.standard_normal((n, unit.shape[1])))
 
-    def _recall(self, parameters: np.ndarray) -> tuple[Any, Any] | None:
-        """What was just computed for these parameters, if it was."""
-        if self._last is None:
+    def _from_cache(self, parameters: np.ndarray) -> tuple[Any, Any] | None:
+        """Learned quantities and features of these parameters, if they were just computed."""
+        if self._cache is None:
             return None
-        known, learned, features = self._last
-        same = (known[None, :, :] == parameters[:, None, :]).all(axis=2)
-        if not same.any(axis=1).all():
+        cached, learned, features = self._cache
+        is_same = (cached[None, :, :] == parameters[:, None, :]).all(axis=2)
+        if not is_same.any(axis=1).all():
             return None
-        at = same.argmax(axis=1)
-        columns = (at[:, None] * self.n_columns + np.arange(self.n_columns)).ravel()
-        return None if learned is None else learned[at], features[:, columns]
+        positions = is_same.argmax(axis=1)
+        return None if learned is None else learned[positions], features[:, column_indices(positions, self.n_columns)]
 
     def _compute(self, parameters: np.ndarray) -> tuple[Any, Any]:
         learned = None
@@ -151,32 +153,29 @@ class Drawn:
             learned = self.dictionary.learn(self.signals, self.labels, parameters)
         return learned, compute_features(self.dictionary, self.signals, parameters, learned)
 
-    def _pull(self, parameters: np.ndarray, slack: np.ndarray, *, is_all: bool = False) -> np.ndarray:
-        """Of one block, where the signals live; only the products come back."""
+    def _evaluate_block(self, parameters: np.ndarray, signed_hinge: np.ndarray, *, keep: bool = False) -> np.ndarray:
+        """Negative gradients of one block, computed on the device of the signals; only the products come back."""
         learned, features = self._compute(parameters)
-        if is_all:
-            self._last = (parameters, learned, features)
+        if keep:
+            self._cache = (parameters, learned, features)
         xp = array_namespace(features)
-        mean, scale = measure(features, standardize=self.standardize)
+        mean, scale = center_and_scale(features, standardize=self.standardize)
         if is_numpy_namespace(xp):
-            pull = (features - mean).T @ slack.astype(features.dtype, copy=False)
+            right = signed_hinge.astype(features.dtype, copy=False)
         else:
-            weights = xp.asarray(slack, dtype=features.dtype, device=device(features))
-            pull = (features - mean).T @ weights
-        pull = np.asarray(_to_cpu(pull / scale[:, None]), dtype=float)
-        if not np.isfinite(pull).all():
-            self._complain(parameters, pull)
-        return pull.reshape(len(parameters), self.n_columns, slack.shape[1])
-
-    def _complain(self, parameters: np.ndarray, pull: np.ndarray) -> None:
-        guilty = parameters[np.flatnonzero(~np.isfinite(pull).all(axis=1))[0] // self.n_columns]
-        raise ValueError(
-            f"{type(self.dictionary).__name__}.compute returned NaN or infinity for the parameters {guilty.tolist()}: "
-            "features must be finite for all parameters that it samples"
-        )
+            right = xp.asarray(signed_hinge, dtype=features.dtype, device=device(features))
+        products = (features - mean).T @ right
+        products = np.asarray(_to_cpu(products / scale[:, None]), dtype=float)
+        if not np.isfinite(products).all():
+            guilty = parameters[np.flatnonzero(~np.isfinite(products).all(axis=1))[0] // self.n_columns]
+            raise ValueError(
+                f"{type(self.dictionary).__name__}.compute returned NaN or infinity for the parameters "
+                f"{guilty.tolist()}: features must be finite for all parameters that it samples"
+            )
+        return products.reshape(len(parameters), self.n_columns, signed_hinge.shape[1])
 
 
-class Swept:
+class ExhaustiveCandidates:
     """All features of a finite dictionary, in every round.
 
     Parameters
@@ -197,25 +196,25 @@ class Swept:
         self.scale = np.where(size > 0, size, np.inf)
 
     def propose(self, rng: np.random.RandomState) -> np.ndarray:
-        """Everything."""
+        """All of them."""
         return np.arange(self.columns.n_candidates // self.n_columns)
 
-    def pulls(self, parameters: np.ndarray, slack: np.ndarray) -> np.ndarray:
+    def negative_gradients(self, parameters: np.ndarray, signed_hinge: np.ndarray) -> np.ndarray:
         """One pass over all features."""
-        pull = self.columns.dot(slack) / self.scale[:, None]
-        return pull.reshape(-1, self.n_columns, slack.shape[1])[parameters]
+        products = self.columns.dot(signed_hinge) / self.scale[:, None]
+        return products.reshape(-1, self.n_columns, signed_hinge.shape[1])[parameters]
 
-    def take(self, parameters: np.ndarray) -> tuple[list[Block], np.ndarray]:
-        """The columns of some features."""
-        indices = (parameters[:, None] * self.n_columns + np.arange(self.n_columns)).ravel()
+    def build_maps(self, parameters: np.ndarray) -> tuple[list[FeatureMap], np.ndarray]:
+        """Some of the maps and their columns."""
+        indices = column_indices(parameters, self.n_columns)
         columns = (self.columns.columns(indices) / self.scale[indices]).T
-        by_block = (len(parameters), self.n_columns)
-        mean, scale = self.columns.means(indices).reshape(by_block), self.scale[indices].reshape(by_block)
-        return [Block(parameters[i], None, mean[i], scale[i]) for i in range(len(parameters))], columns
+        by_map = (len(parameters), self.n_columns)
+        mean, scale = self.columns.means(indices).reshape(by_map), self.scale[indices].reshape(by_map)
+        return [FeatureMap(parameters[i], None, mean[i], scale[i]) for i in range(len(parameters))], columns
 
 
-def measure(features: Any, *, standardize: bool) -> tuple[Any, Any]:
-    """What is taken out of every column, and what it is divided by; constant ones by infinity."""
+def center_and_scale(features: Any, *, standardize: bool) -> tuple[Any, Any]:
+    """Mean and standard deviation of every column, or zero and its norm; constant columns have an infinite scale."""
     xp = array_namespace(features)
     mean = xp.mean(features, axis=0)
     largest = xp.max(xp.abs(features), axis=0)
@@ -228,7 +227,7 @@ def measure(features: Any, *, standardize: bool) -> tuple[Any, Any]:
 
 
 def compute_features(dictionary: Dictionary, prepared: Any, parameters: np.ndarray, learned: Any) -> Any:
-    """What the dictionary computes, of the shape that it must have."""
+    """Features by the dictionary, checked for their shape."""
     given = () if learned is None else (learned,)
     features = dictionary.compute(prepared, parameters, *given)
     wanted = (prepared.shape[0], len(parameters) * dictionary.n_columns)
@@ -242,24 +241,33 @@ def compute_features(dictionary: Dictionary, prepared: Any, parameters: np.ndarr
     return features
 
 
-def compute_columns(dictionary: Any, prepared: Any, kept: Sequence[Block]) -> np.ndarray:
-    """Scaled columns of new signals: shape (n_samples, n_blocks * n_columns), double precision."""
-    if not kept:
+def prepare_signals(dictionary: Any, signals: Any) -> Any:
+    """What :func:`compute_columns` needs of signals, computed once; finite dictionaries take signals as they are."""
+    return signals if isinstance(dictionary, FiniteDictionary) else dictionary.prepare(signals)
+
+
+def compute_columns(dictionary: Any, prepared: Any, maps: Sequence[FeatureMap]) -> np.ndarray:
+    """Scaled columns of new signals: shape (n_samples, n_maps * n_columns), double precision."""
+    if not maps:
         return np.empty((prepared.shape[0], 0))
-    parameters = np.stack([block.parameter for block in kept])
+    parameters = np.stack([feature_map.parameter for feature_map in maps])
     if isinstance(dictionary, FiniteDictionary):
-        width = dictionary.n_columns
-        features = dictionary.compute(prepared, (parameters[:, None] * width + np.arange(width)).ravel())
+        features = dictionary.compute(prepared, column_indices(parameters, dictionary.n_columns))
     else:
-        learned = np.stack([block.learned for block in kept]) if dictionary.is_learned else None
+        learned = np.stack([feature_map.learned for feature_map in maps]) if dictionary.is_learned else None
         features = compute_features(dictionary, prepared, parameters, learned)
-    mean = np.concatenate([block.mean for block in kept])
-    scale = np.concatenate([block.scale for block in kept])
+    mean = np.concatenate([feature_map.mean for feature_map in maps])
+    scale = np.concatenate([feature_map.scale for feature_map in maps])
     columns = (np.asarray(_to_cpu(features), dtype=float) - mean) / scale
     guilty = np.flatnonzero(~np.isfinite(columns).all(axis=1))
     if guilty.size:
         raise ValueError(f"{type(dictionary).__name__}.compute returned NaN or infinity for signal {guilty[0]}")
     return columns
+
+
+def column_indices(maps: np.ndarray, n_columns: int) -> np.ndarray:
+    """Indices of the columns of the given maps, ``n_columns`` neighbors each."""
+    return (maps[:, None] * n_columns + np.arange(n_columns)).ravel()
 
 
 def _to_cpu(values: Any) -> Any:

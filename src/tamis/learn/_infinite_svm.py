@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from math import prod
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.externals.array_api_compat import is_torch_array
+from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from tamis._sklearn import Interval, StrOptions, fit_context
+from tamis._sklearn import Interval, StrOptions, check_feature_names_in, fit_context
 from tamis.base import track
+from tamis.base._validation import check_table
 from tamis.dictionary._base import Dictionary, FiniteDictionary
 from tamis.dictionary._columns import Columns
 from tamis.kernels.arrays.targets import encode_classes
-from tamis.learn._active_search import ActiveSearch
-from tamis.learn._candidates import Drawn, Swept
-from tamis.learn._penalty_path import choose_C
-from tamis.learn._prediction import MapClassifier
-from tamis.learn._signals import check_labels, check_signals
+from tamis.learn._active_set import ActiveSetSearch, Solution
+from tamis.learn._candidates import (
+    ExhaustiveCandidates,
+    FeatureMap,
+    SampledCandidates,
+    column_indices,
+    compute_columns,
+    prepare_signals,
+)
+from tamis.learn._signals import check_finite_signals, check_labels, is_table
 
 
-class InfiniteSVM(CallbackSupportMixin, MapClassifier):
+class InfiniteSVM(CallbackSupportMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
     r"""Support vector machine on the few feature maps, of infinitely many, that it needs.
 
     .. math:: \min_{\Theta, W, b} \frac{C}{2n} \sum_i \bigl(1 - y_i (b + \sum_{\theta \in \Theta} \langle w_\theta,
@@ -46,11 +58,11 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
     penalty : {"l1/l2", "l1"}, default="l1/l2"
         A norm per map, or one per column. They differ for maps of several columns alone.
     n_candidates : int, default=100
-        Draws from an infinite dictionary in every round. A finite one is swept whole.
+        Samples of an infinite dictionary in every round. All features of a finite one are evaluated.
     n_add : int, default=1
         Maps added in one round, at most; several are not too much alike.
     refine : bool, default=True
-        Before a violating candidate is added, climb to parameters nearby that violate more.
+        Before a violating candidate is added, maximize its violation by local search over its parameters.
     max_rounds : int, default=500
     patience : int, default=3
         End after so many rounds in which no candidate violates its condition.
@@ -84,9 +96,10 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
     dictionary_ : fitted dictionary
     certificate_ : dict
         ``converged`` if the search ended by itself; ``kkt_residual`` on the active set; ``violation_outside``, the
-        largest norm of r among ``n_checked`` candidates drawn afresh at the end, and where climbs from the best of them
-        lead; ``gap``, by how much the objective may be above its minimum, as far as these tell; ``violating_share``:
-        with 95 % confidence, no larger share of all draws has a larger norm; ``exhaustive`` if all were looked at, ...
+        largest norm of r among ``n_checked`` candidates drawn afresh at the end, and after local search from the best
+        of them; ``gap``, by how much the objective may be above its minimum, as far as these tell;
+        ``violating_share``: with 95 % confidence, no larger share of all draws has a larger norm; ``exhaustive`` if all
+        candidates were evaluated, ...
     history_ : list of Round
         Objective, active maps, largest violation and candidates so far, round by round.
     C_, C_min_ : float
@@ -199,41 +212,41 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
         """
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
-        signals = check_signals(self, X, y)
+        signals = self._check_signals(X, y)
         self.classes_, codes = encode_classes(check_labels(y))
         rng = check_random_state(self.random_state)
-        search = self._open(signals, codes, rng)
-        self.C_min_ = search.smallest_C(np.random.RandomState(rng.randint(2**31 - 1)))
+        search = self._start_search(signals, codes, rng)
+        self.C_min_ = search.find_C_min(np.random.RandomState(rng.randint(2**31 - 1)))
         self.__dict__.pop("cv_results_", None)  # of an earlier fit
         if self.C == "cv":
-            self.C_, self.cv_results_ = choose_C(self, signals, codes, self.C_min_, rng)
+            self.C_, self.cv_results_ = self._choose_C(signals, codes, rng)
         else:
             self.C_ = float(self.C)
-        self._stages = []
+        self._stages: list[Solution] = []
         rounds = search.rounds(self.C_, self.max_rounds, self.patience)
         for _ in track(self, rounds, task_name="round", total=self.max_rounds):
-            self._stages.append(search.weights())
+            self._stages.append(search.solution())
         self._store(search)
         context.call_on_fit_task_end(estimator=self)
         return self
 
-    def _open(self, signals: Any, codes: np.ndarray, rng: np.random.RandomState) -> ActiveSearch:
-        """A search on these signals, with a dictionary that has seen no others."""
+    def _start_search(self, signals: Any, codes: np.ndarray, rng: np.random.RandomState) -> ActiveSetSearch:
+        """A search on these signals, with a dictionary fitted on no others."""
         labels = self.classes_[codes]
         self.dictionary_ = (Columns() if self.dictionary is None else clone(self.dictionary)).fit(signals, labels)
         candidates: Any
         if isinstance(self.dictionary_, FiniteDictionary):
-            candidates = Swept(self.dictionary_, signals, standardize=self.standardize)
+            candidates = ExhaustiveCandidates(self.dictionary_, signals, standardize=self.standardize)
         else:
-            candidates = Drawn(
+            candidates = SampledCandidates(
                 self.dictionary_,
-                self.dictionary_.prepare(signals),
+                prepare_signals(self.dictionary_, signals),
                 labels,
                 n_candidates=self.n_candidates,
                 standardize=self.standardize,
                 n_jobs=self.n_jobs,
             )
-        return ActiveSearch(
+        return ActiveSetSearch(
             candidates,
             encode_one_vs_rest(codes),
             is_shared=self.share_features,
@@ -244,17 +257,16 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
             rng=rng,
         )
 
-    def _store(self, search: ActiveSearch) -> None:
-        kept, weights, intercept = search.weights()
-        size = np.sqrt(np.einsum("mqk,mqk->m", weights, weights))
-        order = np.argsort(-size, kind="stable")
-        self._kept = [kept[i] for i in order]
-        self.importances_ = size[order]
-        self.coef_ = weights[order].reshape(-1, intercept.size).T
-        self.intercept_ = intercept
+    def _store(self, search: ActiveSetSearch) -> None:
+        maps, weights, self.intercept_ = search.solution()
+        norms = np.sqrt(np.einsum("mqk,mqk->m", weights, weights))
+        order = np.argsort(-norms, kind="stable")
+        self._maps: list[FeatureMap] = [maps[i] for i in order]
+        self.importances_ = norms[order]
+        self.coef_ = weights[order].reshape(-1, self.intercept_.size).T
         self.params_ = self._name_parameters()
         self.history_, self.n_iter_ = search.history, len(search.history)
-        self.certificate_ = search.check(self.C_, self.patience)
+        self.certificate_ = search.certify(self.C_, self.patience)
         if not self.certificate_["converged"]:
             warnings.warn(
                 f"InfiniteSVM ended after {self.n_iter_} rounds, and more features could be added (objective "
@@ -266,13 +278,189 @@ class InfiniteSVM(CallbackSupportMixin, MapClassifier):
 
     def _name_parameters(self) -> dict[str, np.ndarray]:
         if isinstance(self.dictionary_, FiniteDictionary):
-            return {"index": np.array([int(block.parameter) for block in self._kept], dtype=int)}
+            return {"index": np.array([int(feature_map.parameter) for feature_map in self._maps], dtype=int)}
         names = [parameter.name for parameter in self.dictionary_.space()]
-        return {name: np.array([block.parameter[i] for block in self._kept]) for i, name in enumerate(names)}
+        return {name: np.array([each.parameter[i] for each in self._maps]) for i, name in enumerate(names)}
+
+    # C by cross-validation
+
+    def _choose_C(
+        self, signals: Any, codes: np.ndarray, rng: np.random.RandomState
+    ) -> tuple[float, dict[str, np.ndarray]]:
+        """The C of highest mean accuracy over the folds, the smallest of equals, and the accuracies.
+
+        Every fold fits its own dictionary and grows its own active set along the path, from the smallest C to the
+        largest, each from the solution of the last one.
+        """
+        factors = np.sort(np.asarray(self.path, dtype=float))
+        if factors.ndim != 1 or not factors.size or not np.all((factors > 0) & (factors < np.inf)):
+            raise ValueError(f"path={self.path!r} must hold positive multiples of the smallest C, such as (2, 4, 8)")
+        if np.isinf(self.C_min_):
+            raise ValueError('C="cv" has nothing to choose: no feature is correlated with the classes')
+        values = self.C_min_ * factors
+        folds = list(check_cv(self.cv, codes, classifier=True).split(np.zeros(len(codes)), codes))
+        seeds = rng.randint(2**31 - 1, size=len(folds))
+        tasks = (
+            delayed(self._clone_for_fold()._score_path)(signals, codes, train, test, values, int(seed))
+            for (train, test), seed in zip(folds, seeds, strict=True)
+        )
+        scores = np.array(Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks))
+        accuracy, n_active = scores[:, :, 0], scores[:, :, 1]
+        mean = accuracy.mean(axis=0)
+        best = int(np.flatnonzero(mean >= mean.max() - 1e-12)[0])
+        return float(values[best]), {
+            "C": values,
+            "mean_accuracy": mean,
+            "std_accuracy": accuracy.std(axis=0),
+            "mean_n_active": n_active.mean(axis=0),
+        }
+
+    def _clone_for_fold(self) -> InfiniteSVM:
+        """An unfitted copy that knows all classes."""
+        copy = clone(self).set_params(n_jobs=1)
+        copy.classes_ = self.classes_
+        return copy
+
+    def _score_path(
+        self, signals: Any, codes: np.ndarray, train: np.ndarray, test: np.ndarray, values: np.ndarray, seed: int
+    ) -> list[tuple[float, int]]:
+        """Accuracy on the samples held out, and the number of maps, for every C."""
+        n_classes = codes.max() + 1
+        if np.unique(codes[train]).size < n_classes:
+            raise ValueError(f"a fold lacks one of the {n_classes} classes; lower cv, or give a C")
+        search = self._start_search(signals[train], codes[train], np.random.RandomState(seed))
+        held_out = prepare_signals(self.dictionary_, signals[test])
+        scores = []
+        for C in values:
+            for _ in search.rounds(float(C), self.max_rounds, self.patience):
+                pass
+            maps, weights, intercept = search.solution()
+            columns = compute_columns(self.dictionary_, held_out, maps)
+            predicted = _decode(columns @ weights.reshape(-1, intercept.size) + intercept)
+            scores.append((float(np.mean(predicted == codes[test])), len(maps)))
+        return scores
+
+    # prediction
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The selected features of signals, scaled as on the training signals.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, ...)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_selected * n_columns)
+        """
+        check_is_fitted(self)
+        return self._compute_columns(X, self._maps)
+
+    def _compute_columns(self, X: Any, maps: list[FeatureMap]) -> np.ndarray:
+        return compute_columns(self.dictionary_, prepare_signals(self.dictionary_, self._check_new_signals(X)), maps)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed outputs: one figure for two classes, positive for the second; one per class otherwise.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, ...)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        outputs = self.transform(X) @ self.coef_.T + self.intercept_
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class of each signal.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, ...)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        outputs = self.transform(X) @ self.coef_.T + self.intercept_
+        return self.classes_[_decode(outputs)]
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Class of each signal after every round.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, ...)
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        every = {feature_map.key: feature_map for maps, _, _ in self._stages for feature_map in maps}
+        position = {key: i for i, key in enumerate(every)}
+        columns = self._compute_columns(X, list(every.values()))
+        by_map = columns.reshape(len(columns), len(every), self.dictionary_.n_columns)
+        for maps, weights, intercept in self._stages:
+            rows = [position[feature_map.key] for feature_map in maps]
+            yield self.classes_[_decode(np.einsum("nmq,mqk->nk", by_map[:, rows], weights) + intercept)]
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of what :meth:`transform` gives."""
+        check_is_fitted(self)
+        if not self._maps:
+            return np.empty(0, dtype=object)
+        parameters = np.stack([feature_map.parameter for feature_map in self._maps])
+        if len(self.signal_shape_) == 1 or isinstance(self.dictionary_, FiniteDictionary):
+            input_features = check_feature_names_in(self, input_features)
+        if isinstance(self.dictionary_, FiniteDictionary):
+            parameters = column_indices(parameters, self.dictionary_.n_columns)
+        return self.dictionary_.names(parameters, input_features)
+
+    # signals of any shape
+
+    def _check_signals(self, X: Any, y: Any) -> Any:
+        """Training signals: a table as every method takes it, or finite numbers along three axes or more."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        X = self._to_numpy_if_needed(X)
+        if is_table(X):
+            table, _ = check_table(self, X, y, accept_sparse=self.__sklearn_tags__().input_tags.sparse)
+            self.signal_shape_ = table.shape[1:]
+            return table
+        signals = check_finite_signals(X)
+        check_consistent_length(signals, y)
+        self.signal_shape_ = tuple(signals.shape[1:])
+        self.n_features_in_ = prod(self.signal_shape_)
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        return signals
+
+    def _check_new_signals(self, X: Any) -> Any:
+        """Signals like those of training."""
+        X = self._to_numpy_if_needed(X)
+        if is_table(X) and len(self.signal_shape_) == 1:
+            accept_sparse = ("csc", "csr") if self.__sklearn_tags__().input_tags.sparse else False
+            return validate_data(self, X, reset=False, accept_sparse=accept_sparse, dtype=[np.float64, np.float32])
+        signals = check_finite_signals(X)
+        if tuple(signals.shape[1:]) != tuple(self.signal_shape_):
+            raise ValueError(
+                f"signals have the shape {tuple(signals.shape[1:])}, and {type(self).__name__} was fitted on "
+                f"{tuple(self.signal_shape_)}"
+            )
+        return signals
+
+    def _to_numpy_if_needed(self, X: Any) -> Any:
+        """Torch signals as numpy arrays, where the dictionary takes no tensors."""
+        accepts_torch = self.dictionary is not None and self.dictionary.accepts_torch
+        return np.asarray(X.cpu()) if is_torch_array(X) and not accepts_torch else X
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.dictionary is None or getattr(self.dictionary, "accepts_sparse", False)
+        # tags are also asked of an estimator whose parameters are not valid
+        is_dictionary = isinstance(self.dictionary, Dictionary | FiniteDictionary)
+        tags.input_tags.sparse = self.dictionary is None or (is_dictionary and self.dictionary.accepts_sparse)
         tags.input_tags.three_d_array = not tags.input_tags.sparse
         return tags
 
@@ -283,3 +471,8 @@ def encode_one_vs_rest(codes: np.ndarray) -> np.ndarray:
     if n_classes == 2:
         return np.where(codes == 1, 1.0, -1.0)[:, None]
     return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
+
+
+def _decode(outputs: np.ndarray) -> np.ndarray:
+    """Codes of classes from outputs of shape (n_samples, n_targets)."""
+    return (outputs[:, 0] > 0).astype(int) if outputs.shape[1] == 1 else outputs.argmax(axis=1)

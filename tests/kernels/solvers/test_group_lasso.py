@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from tamis.kernels.solvers.group_lasso import (
     GroupLasso,
-    find_rise,
     group_directions,
     group_dots,
     group_norms,
-    violation,
+    kkt_violation,
+    line_search,
 )
 from tests.oracles.hinge_fista import quadratic_objective, solve_quadratic
 
@@ -177,14 +177,14 @@ def test_the_violation_is_that_of_the_conditions(width):
     rng = np.random.RandomState(1)
     R, U = rng.standard_normal((2, 6, 2))
     U[:width] = 0.0
-    by_group = violation(R, U, width, 0.7)
+    by_group = kkt_violation(R, U, width, 0.7)
     expected = []
     for g in range(0, 6, width):
         r, u = R[g : g + width], U[g : g + width]
         size = np.linalg.norm(u)
         expected.append(np.linalg.norm(r - 0.7 * u / size) if size > 0 else np.linalg.norm(r) - 0.7)
     np.testing.assert_allclose(by_group, expected)
-    np.testing.assert_allclose(violation(R, 0 * U, width, 0.7), group_norms(R, width) - 0.7)
+    np.testing.assert_allclose(kkt_violation(R, 0 * U, width, 0.7), group_norms(R, width) - 0.7)
 
 
 @QUICK
@@ -196,7 +196,7 @@ def test_a_line_search_ends_no_higher_than_it_began_and_near_the_minimum(where, 
     def value(t):
         return 0.5 * bend * (t - where) ** 2
 
-    t = find_rise(slope, value)
+    t = line_search(slope, value)
     assert 0 < t <= 1
     assert value(t) <= value(0.0)
     assert abs(slope(t)) <= 0.1 * abs(slope(0.0)) or (t == 1.0 and where >= 1.0)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from tamis.kernels.solvers.sparse_hinge import HingeMachine, best_intercept
+from tamis.kernels.solvers.sparse_hinge import SquaredHingeGroupLasso, best_intercept
 from tests.oracles.hinge_fista import duality_gap, objective, solve_by_fista, violation
 
 QUICK = settings(deadline=None, max_examples=60, derandomize=True)
@@ -29,14 +29,14 @@ def make_problem(n=30, n_columns=8, n_targets=1, seed=0, noise=1.0, n_positive=N
 
 def penalty_at(Z, Y, share, width=1):
     """A share of the penalty above which no column enters."""
-    free = HingeMachine(Y, width)
-    pulls = (Z.T @ free.slack()).reshape(Z.shape[1] // width, -1)
-    return share * np.linalg.norm(pulls, axis=1).max()
+    free = SquaredHingeGroupLasso(Y, width)
+    gradients = (Z.T @ free.signed_hinge()).reshape(Z.shape[1] // width, -1)
+    return share * np.linalg.norm(gradients, axis=1).max()
 
 
 def build(Z, Y, width=1):
-    machine = HingeMachine(Y, width)
-    machine.add(Z.T)
+    machine = SquaredHingeGroupLasso(Y, width)
+    machine.add_columns(Z.T)
     return machine
 
 
@@ -48,11 +48,11 @@ def value(machine, penalty):
 def check_end(machine, penalty, tol=1e-8):
     """By the conditions of the paper, recomputed from the columns."""
     n, Z, Y = len(machine.Y), machine.columns.T, machine.Y
-    assert machine.residual <= tol
+    assert machine.kkt_residual <= tol
     assert violation(Z, Y, machine.weights, machine.intercept, n / penalty, machine.width) <= 2 * tol
     outputs = Z @ machine.weights + machine.intercept
-    np.testing.assert_allclose(machine.slack(), Y * np.maximum(0, 1 - Y * outputs), atol=1e-8)
-    np.testing.assert_allclose(machine.slack().sum(axis=0), 0.0, atol=1e-9 * n)
+    np.testing.assert_allclose(machine.signed_hinge(), Y * np.maximum(0, 1 - Y * outputs), atol=1e-8)
+    np.testing.assert_allclose(machine.signed_hinge().sum(axis=0), 0.0, atol=1e-9 * n)
     np.testing.assert_allclose(machine.loss(), 0.5 * np.sum(np.maximum(0, 1 - Y * outputs) ** 2), rtol=1e-8, atol=1e-12)
 
 
@@ -190,9 +190,9 @@ def test_a_solution_is_left_alone():
 def test_columns_may_come_one_group_after_the_other(width, n_targets):
     Z, Y = make_problem(40, 12, n_targets, seed=4)
     penalty = penalty_at(Z, Y, 0.1, width)
-    machine, before = HingeMachine(Y, width), np.inf
+    machine, before = SquaredHingeGroupLasso(Y, width), np.inf
     for start in range(0, 12, width):
-        machine.add(Z[:, start : start + width].T)
+        machine.add_columns(Z[:, start : start + width].T)
         assert machine.solve(penalty)
         check_end(machine, penalty)
         assert value(machine, penalty) <= before * (1 + 1e-12)
@@ -213,10 +213,10 @@ def test_groups_without_a_weight_may_leave_and_others_come(width, n_targets):
     alive = np.flatnonzero(machine.group_norms > 0)
     assert 0 < alive.size < 8 // width
     old = value(machine, penalty)
-    machine.keep(alive)
+    machine.keep_groups(alive)
     assert len(machine.weights) == len(machine.columns) == alive.size * width
     np.testing.assert_allclose(value(machine, penalty), old, rtol=1e-12)
-    machine.add(Z[:, 8:].T)
+    machine.add_columns(Z[:, 8:].T)
     for share in (1.0, 0.2):
         assert machine.solve(share * penalty)
         check_end(machine, share * penalty)
@@ -228,10 +228,10 @@ def test_all_groups_may_leave():
     machine = build(Z, Y)
     machine.solve(penalty_at(Z, Y, 1.01))
     assert not machine.weights.any()
-    machine.keep(np.array([], dtype=int))
+    machine.keep_groups(np.array([], dtype=int))
     penalty = penalty_at(Z, Y, 0.2)
     assert machine.solve(penalty)
-    machine.add(Z.T)
+    machine.add_columns(Z.T)
     assert machine.solve(penalty)
     check_end(machine, penalty)
     check_like_fista(machine, penalty)
@@ -239,12 +239,12 @@ def test_all_groups_may_leave():
 
 def test_without_columns_there_are_the_intercepts():
     _, Y = make_problem(20, 1, 3)
-    machine = HingeMachine(Y)
+    machine = SquaredHingeGroupLasso(Y)
     assert machine.solve(1.0)
     assert machine.weights.shape == (0, 3)
     # at b in [-1, 1] every sample counts, and the best of them is the mean
     np.testing.assert_allclose(machine.intercept, Y.mean(axis=0), atol=1e-12)
-    np.testing.assert_allclose(machine.slack().sum(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(machine.signed_hinge().sum(axis=0), 0.0, atol=1e-12)
 
 
 def test_a_penalty_above_every_pull_leaves_all_weights_at_zero():
