@@ -77,6 +77,10 @@ class Candidates(ABC):
         """Columns of the table that the given candidates stand for, in their order."""
         return np.asarray(indices)
 
+    def candidate_of(self, column: int) -> int:
+        """The candidate that a column of the table belongs to."""
+        return column
+
     def compute(self, table: Any, indices: np.ndarray) -> Any:
         """The given candidates as columns, of this table or of other rows."""
         return safe_indexing(table, self.columns_of(indices), axis=1)
@@ -186,6 +190,10 @@ class GroupCandidates(Candidates):
     def columns_of(self, indices: np.ndarray) -> np.ndarray:
         """Columns of the given groups."""
         return np.concatenate([np.empty(0, dtype=np.int64), *(self.members[g] for g in np.asarray(indices))])
+
+    def candidate_of(self, column: int) -> int:
+        """The group of a column."""
+        return int(self.codes[column])
 
     def sum_members(self, values: np.ndarray) -> np.ndarray:
         """Sum of a figure of every column over the columns of each group."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -12,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule, track
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, StopDecision, StoppingRule, track
 from tamis.kernels.arrays.targets import encode_target
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.rank.forward._grafting_problem import GraftingProblem
@@ -59,6 +60,10 @@ class Grafting(Ranker):
         Penalize weights of columns of unit variance, so that units do not matter.
     task : {"auto", "regression", "classification"}, default="auto"
         "auto" takes labels, two distinct values, or at most 20 distinct whole numbers as classes.
+    groups : array-like of shape (n_features,) or mapping, default=None
+        A label per column, or label -> columns (names or places): columns of a group stay or go together. The
+        penalty is that of single weights, so that the minimum is the same; a group is ranked by the first of its
+        weights that enters.
 
     Attributes
     ----------
@@ -118,7 +123,7 @@ class Grafting(Ranker):
     """
 
     one_shot: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"own_choice", "sparse"}
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "own_choice", "sparse"}
     natural_stop: ClassVar = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
@@ -132,6 +137,7 @@ class Grafting(Ranker):
         "step": [Interval(Integral, 1, None, closed="left")],
         "standardize": ["boolean"],
         "task": [StrOptions({"auto", "regression", "classification"})],
+        "groups": GROUPS_CONSTRAINT,
     }
 
     def __init__(
@@ -147,6 +153,7 @@ class Grafting(Ranker):
         step: int = 1,
         standardize: bool = True,
         task: str = "auto",
+        groups: Any = None,
     ) -> None:
         self.stop = stop
         self.loss = loss
@@ -158,6 +165,7 @@ class Grafting(Ranker):
         self.step = step
         self.standardize = standardize
         self.task = task
+        self.groups = groups
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         return self._rank_first(candidates, y, rng, None)
@@ -166,18 +174,19 @@ class Grafting(Ranker):
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
     ) -> Ranking:
         self._grafted = self._problem(candidates.table, y)
-        return self._graft(self._grafted, n_first)
+        return self._graft(self._grafted, candidates, n_first)
 
     def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
         """Graft, stop, and fit the model on what is kept."""
         ranking, decision = super()._select(candidates, y, rule)
-        self._keep_model(self._grafted, np.sort((decision.ranking or ranking).order[: decision.n_features]))
+        kept = (decision.ranking or ranking).order[: decision.n_features]
+        self._keep_model(self._grafted, np.sort(candidates.columns_of(kept)))
         del self._grafted
         return ranking, decision
 
-    def _reason(self, n_features: int) -> str:
-        plural = "features that have" if n_features > 1 else "feature that has"
-        words = f"the {n_features} {plural} a weight" if n_features else "no feature has a weight"
+    def _reason(self, n_kept: int, noun: str) -> str:
+        plural = f"{noun}s that have" if n_kept > 1 else f"{noun} that has"
+        words = f"the {n_kept} {plural} a weight" if n_kept else f"no {noun} has a weight"
         share = f" ({self.alpha_ / self.alpha_max_:.2g} of the smallest that leaves none)" if self.alpha_max_ else ""
         return f"{words} at alpha = {self.alpha_:.4g}{share}"
 
@@ -192,24 +201,21 @@ class Grafting(Ranker):
         weights = {"l2": self.l2, "l0": self.l0}
         return GraftingProblem(X, target, loss, **weights, tol=self.tol, step=self.step, standardize=self.standardize)
 
-    def _graft(self, problem: GraftingProblem, limit: int | None) -> Ranking:
-        """Rank features by when their first weight entered: for good at one alpha, for the first time along a path."""
+    def _graft(self, problem: GraftingProblem, candidates: Candidates, n_first: int | None) -> Ranking:
+        """Rank by when the first weight entered: for good at one alpha, for the first time along a path."""
         search = problem.search
         by_path = self.alpha == "path" or (self.alpha == "auto" and not self._chooses_itself())
         if by_path:
-            grafts = _follow_path(search, limit)
+            grafts = _follow_path(search, candidates, n_first)
         else:
             alpha = search.alpha_max * _AUTO if self.alpha == "auto" else float(self.alpha) / problem.unit
             grafts = search.descend(alpha)
         entered = list(track(self, islice(grafts, self.max_iter), task_name="graft"))
-        first = _first_of_each(entered if by_path else _last_of_each(entered, search))
+        first = _first_of_each(entered if by_path else _last_of_each(entered, search), candidates)
         self.alpha_, self.alpha_max_ = search.alpha * problem.unit, search.alpha_max * problem.unit
-        path = tuple(problem.describe(graft) for graft in first.values())
-        scores = np.full(len(search.gradient), np.nan)
-        scores[list(first)] = [step.criterion for step in path]
-        certificate = self._certify(problem, len(entered))
-        order = np.array(list(first), dtype=np.int64)
-        return Ranking(order, scores, path, certificate, order.size, self._reason(order.size))
+        path = [replace(problem.describe(graft), feature=candidate) for candidate, graft in first.items()]
+        ranking = Ranking.from_path(path, candidates.n_candidates, self._certify(problem, len(entered)))
+        return replace(ranking, n_chosen=len(path), reason=self._reason(len(path), candidates.noun))
 
     def _certify(self, problem: GraftingProblem, n_iter: int) -> dict[str, Any]:
         """How far from the minimum the search has ended, with a warning if it should have gone on."""
@@ -241,14 +247,14 @@ class Grafting(Ranker):
             self.coef_, self.intercept_, self.classes_ = coef, model.intercept, model.classes
 
 
-def _follow_path(search: GraftingSearch, limit: int | None) -> Iterator[Graft]:
-    """Graft while alpha falls, until ``limit`` features have entered."""
-    features: set[int] = set()
+def _follow_path(search: GraftingSearch, candidates: Candidates, n_first: int | None) -> Iterator[Graft]:
+    """Graft while alpha falls, until weights of ``n_first`` candidates have entered."""
+    found: set[int] = set()
     for alpha in search.alpha_max * _PATH:
         for graft in search.descend(float(alpha)):
-            features.add(graft.feature)
+            found.add(candidates.candidate_of(graft.feature))
             yield graft
-        if limit is not None and len(features) >= limit:
+        if n_first is not None and len(found) >= n_first:
             return
 
 
@@ -261,9 +267,9 @@ def _last_of_each(entered: list[Graft], search: GraftingSearch) -> list[Graft]:
     return list(last.values())
 
 
-def _first_of_each(grafts: list[Graft]) -> dict[int, Graft]:
-    """The first graft of every feature, in their order."""
+def _first_of_each(grafts: list[Graft], candidates: Candidates) -> dict[int, Graft]:
+    """The first graft of every candidate, in their order."""
     first: dict[int, Graft] = {}
     for graft in grafts:
-        first.setdefault(graft.feature, graft)
+        first.setdefault(candidates.candidate_of(graft.feature), graft)
     return first

@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Candidates, Ranker, Ranking, track
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, track
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.copies import order_columns
 from tamis.kernels.arrays.scaling import rescale_safely
@@ -73,6 +73,9 @@ class TreeSelector(Ranker):
     random_state : int, RandomState or None, default=None
         Decides between features that split a node equally well, and draws the rows and features of a forest. None
         decides the same way every time, unless there is a forest.
+    groups : array-like of shape (n_features,) or mapping, default=None
+        A label per column, or label -> columns (names or places): columns of a group stay or go together, by the
+        sum of their importances, or by the best split of any of them with ``importance="mutual_information"``.
 
     Attributes
     ----------
@@ -110,7 +113,7 @@ class TreeSelector(Ranker):
     """
 
     one_shot: ClassVar[bool] = False  # copies of a feature that the tree uses have no score, though they are as good
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"own_choice", "sparse"}
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "own_choice", "sparse"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
@@ -124,6 +127,7 @@ class TreeSelector(Ranker):
         "task": [StrOptions({"auto", "regression", "classification"})],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
+        "groups": GROUPS_CONSTRAINT,
     }
 
     def __init__(
@@ -139,6 +143,7 @@ class TreeSelector(Ranker):
         task: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
+        groups: Any = None,
     ) -> None:
         self.stop = stop
         self.importance = importance
@@ -150,6 +155,7 @@ class TreeSelector(Ranker):
         self.task = task
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.groups = groups
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X = candidates.table
@@ -157,8 +163,8 @@ class TreeSelector(Ranker):
         criterion = self._resolve_criterion(task)
         codes = rank_values(X)
         if self.importance == "mutual_information":
-            return self._rank_splits(codes, _integer_target(np.asarray(y), task), task)
-        return self._grow(codes, _integer_target(np.asarray(y), task), task, criterion, rng)
+            return self._rank_splits(codes, _integer_target(np.asarray(y), task), task, candidates)
+        return self._grow(codes, _integer_target(np.asarray(y), task), task, criterion, rng, candidates)
 
     def _resolve_criterion(self, task: str) -> str:
         if task == "regression":
@@ -174,7 +180,15 @@ class TreeSelector(Ranker):
             )
         return self.criterion
 
-    def _grow(self, codes: Any, target: np.ndarray, task: str, criterion: str, rng: np.random.RandomState) -> Ranking:
+    def _grow(
+        self,
+        codes: Any,
+        target: np.ndarray,
+        task: str,
+        criterion: str,
+        rng: np.random.RandomState,
+        candidates: Candidates,
+    ) -> Ranking:
         """Importance in a tree, or forest, of the distinct columns that vary."""
         lowest, highest = value_range(codes)
         varies = np.flatnonzero(lowest < highest)
@@ -190,19 +204,22 @@ class TreeSelector(Ranker):
         if is_forest:
             tree.set_params(n_estimators=self.n_trees, n_jobs=self.n_jobs)
         tree.fit(codes[:, distinct], target)
-        scores = np.full(codes.shape[1], np.nan)
-        scores[distinct] = np.where(tree.feature_importances_ > _NOTHING, tree.feature_importances_, np.nan)
+        importance, is_distinct = np.zeros(codes.shape[1]), np.zeros(codes.shape[1])
+        importance[distinct], is_distinct[distinct] = tree.feature_importances_, 1.0
+        importance = candidates.sum_members(importance)
+        scores = np.where(importance > _NOTHING, importance, np.nan)
+        n_distinct = int(np.count_nonzero(candidates.sum_members(is_distinct)))
         trees = tree.estimators_ if is_forest else [tree]
         n_splits = int(sum(each.get_n_leaves() - 1 for each in trees))
         ranking = Ranking.from_scores(scores, rounding=_TIE)
-        n_chosen, reason = self._choose(ranking, distinct.size, n_splits)
+        n_chosen, reason = self._choose(ranking, n_distinct, n_splits, candidates.noun)
         depth = int(max(each.get_depth() for each in trees))
         certificate = {"converged": True, "n_splits": n_splits, "depth": depth}
         return replace(ranking, certificate=certificate, n_chosen=n_chosen, reason=reason)
 
-    def _choose(self, ranking: Ranking, n_distinct: int, n_splits: int) -> tuple[int, str]:
+    def _choose(self, ranking: Ranking, n_distinct: int, n_splits: int, noun: str) -> tuple[int, str]:
         """All that the tree uses, or what is above the mean of a forest."""
-        n_used, of = ranking.order.size, f"of {ranking.scores.size} features"
+        n_used, of = ranking.order.size, f"of {ranking.scores.size} {noun}s"
         if n_used == 0:
             return 0, "no split that is allowed gains anything"
         if self.n_trees == 1:
@@ -211,11 +228,14 @@ class TreeSelector(Ranker):
         above = int(np.count_nonzero(ranking.scores[ranking.order] >= mean))
         return above, f"{above} {of} reach the mean importance in the forest ({mean:.2g})"
 
-    def _rank_splits(self, codes: Any, target: np.ndarray, task: str) -> Ranking:
+    def _rank_splits(self, codes: Any, target: np.ndarray, task: str, candidates: Candidates) -> Ranking:
         """Features by their best split; half of them are chosen, as there is no criterion to stop by."""
-        ranking = Ranking.from_scores(self._score_splits(codes, target, task), rounding=_TIE)
-        half = min(max(1, codes.shape[1] // 2), ranking.order.size)
-        reason = f"the first {half} of {codes.shape[1]} features: half, for want of a criterion"
+        scores = self._score_splits(codes, target, task)
+        if candidates.members is not None:
+            scores = np.array([np.fmax.reduce(scores[columns]) for columns in candidates.members])
+        ranking = Ranking.from_scores(scores, rounding=_TIE)
+        half = min(max(1, scores.size // 2), ranking.order.size)
+        reason = f"the first {half} of {scores.size} {candidates.noun}s: half, for want of a criterion"
         return replace(ranking, n_chosen=half, reason=reason)
 
     def _score_splits(self, codes: Any, target: np.ndarray, task: str) -> np.ndarray:
