@@ -66,7 +66,7 @@ class OFW(Ranker):
         \nabla E(\delta) = \frac{\mathbb{E}_\omega [g(\omega) C(\omega, \delta)]}{P(\delta)}
 
     over the simplex :math:`S` (Gadat & Younes 2007, Eqs. 2 and 7), with :math:`g` the error of a classifier that learns
-    on one draw of rows and is judged on another, and :math:`C` how often a feature was drawn. Each step draws a batch
+    on one draw of rows and is tested on another, and :math:`C` how often a feature was drawn. Each step draws a batch
     of subsets and follows the mean of :math:`(g - b) C`, where the baseline :math:`b` is the mean error of the other
     subsets of the batch: the gradient stays unbiased, and is far steadier.
 
@@ -301,7 +301,7 @@ class OFW(Ranker):
 
     def _choose_subset_size(self, X: Any, codes: np.ndarray, n_candidates: int, seed: int) -> int:
         """Features per subset: the root of their number, as given, or the best of several by cross-validation."""
-        sizes = self.subset_size
+        sizes: Any = self.subset_size
         if isinstance(sizes, str):
             return int(np.ceil(n_candidates**0.5))
         if isinstance(sizes, Integral):

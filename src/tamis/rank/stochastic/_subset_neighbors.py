@@ -30,7 +30,7 @@ class SubsetNeighbors(SubsetLearner):
 
     Notes
     -----
-    Cost: one product of the rows judged on with those learned from, per subset. A test row that is among the training
+    Cost: one product of the test rows with the training rows, per subset. A test row that is among the training
     rows, too, is its own neighbor: with few neighbors use ``evaluation="out-of-bag"``.
 
     Examples
