@@ -63,8 +63,8 @@ class SubsetEvaluation(BaseEstimator):
     --------
     >>> from tamis import OFW
     >>> from tamis.rank.stochastic import SubsetEvaluation
-    >>> OFW("ridge", evaluation=SubsetEvaluation(400, test="out-of-bag"))
-    OFW(estimator='ridge', evaluation=SubsetEvaluation(test='out-of-bag', train_size=400))
+    >>> OFW(evaluation=SubsetEvaluation(400, test="out-of-bag"))
+    OFW(evaluation=SubsetEvaluation(test='out-of-bag', train_size=400))
     """
 
     _parameter_constraints: ClassVar[dict] = {
