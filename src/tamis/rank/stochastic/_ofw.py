@@ -26,7 +26,7 @@ from tamis.kernels.arrays.targets import encode_classes
 from tamis.rank._checkpoint import Checkpoint, check_place, fingerprint
 from tamis.rank.stochastic._energy import TEST_ROWS, Energy, Splitter, SubsetEvaluation
 from tamis.rank.stochastic._gradient_descent import METHODS, GradientDescent, draw_subsets
-from tamis.rank.stochastic._preselection import choose_candidates
+from tamis.rank.stochastic._preselection import choose_columns
 from tamis.rank.stochastic._search import SearchResult, minimize_energy, scatter
 from tamis.rank.stochastic._subset_ensemble import fit_ensemble
 from tamis.rank.stochastic._subset_estimator import SubsetEstimator
@@ -229,7 +229,7 @@ class OFW(Ranker):
         X = rescale_safely(candidates.table) if self.standardize else candidates.table
         check_classification_targets(y)
         self.classes_, codes = encode_classes(np.asarray(y))
-        columns, group_of = choose_candidates(X, codes, self.preselect, self.group_correlation)
+        columns, group_of = choose_columns(X, codes, self.preselect, self.group_correlation)
         if group_of is not None:
             self.group_of_ = group_of
         n_null = int(self.null_control)

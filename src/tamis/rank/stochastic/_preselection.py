@@ -22,7 +22,7 @@ _BLOCK_COLUMNS = 256  # columns whose correlations with the leaders are computed
 _ROUNDING = 1e-12  # a column and a multiple of it correlate by one, less at most this
 
 
-def choose_candidates(
+def choose_columns(
     X: Any, codes: np.ndarray, preselect: Any, group_correlation: float | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Columns to draw from, in an order that depends on their values alone, and the leader of each column's group."""
