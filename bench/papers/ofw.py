@@ -25,8 +25,8 @@ from bench.process import timed
 from bench.table import Targets, show
 from tamis import OFW, FisherScore, OFWClassifier
 from tamis.datasets import load, make_ternary
-from tamis.rank.stochastic import SubsetNeighbors, SubsetTree
-from tamis.rank.stochastic._feature_weighting import (
+from tamis.rank.stochastic import GradientDescent, SubsetEvaluation, SubsetNeighbors, SubsetTree
+from tamis.rank.stochastic._gradient_descent import (
     count_errors,
     enumerate_draws,
     euclidean_direction,
@@ -118,10 +118,9 @@ def synthetic_run(seed: int, size: int, method: str) -> list[float]:
         learner,
         subset_size=size,
         method=method,
-        evaluation="out-of-bag",
+        evaluation=SubsetEvaluation(150, test="out-of-bag"),
         standardize=False,
         random_state=seed,
-        train_size=150,
         **slow,
     ).fit(X, y)
     vote, uniform = (
@@ -180,7 +179,12 @@ def iris_run(seed: int, method: str) -> list[float]:
 
 # --- Sec. 5.2.4: leukemia ----------------------------------------------------------------------------------------
 
-FAST = {"subset_size": 100, "train_size": 0.75, "learning_rate": 10_000.0, "decay": 1000.0, "max_iter": 80}
+FAST = {
+    "subset_size": 100,
+    "evaluation": SubsetEvaluation(0.75),
+    "method": GradientDescent(learning_rate=10_000.0, decay=1000.0),
+    "max_iter": 80,
+}
 
 
 def leukemia_rows(quick: bool, targets: Targets) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from bench.table import Targets, show
 from tamis import OFW, FisherScore
 from tamis.base import fresh
 from tamis.datasets import load, names
-from tamis.rank.stochastic import SubsetNeighbors, SubsetRidge, SubsetSVM
+from tamis.rank.stochastic import GradientDescent, SubsetEvaluation, SubsetNeighbors, SubsetRidge, SubsetSVM
 
 Rank = Callable[[Any, np.ndarray, int, int], np.ndarray]  # table, labels, number of features, seed -> columns
 
@@ -112,11 +112,10 @@ def weighting(estimator: Any, subset_size: int, learning_rate: Any, decay: float
     return OFW(
         estimator,
         subset_size=subset_size,
-        learning_rate=learning_rate,
-        decay=decay,
+        method=GradientDescent(learning_rate=learning_rate, decay=decay),
         max_iter=max_iter,
         tol=0.0,
-        evaluation="out-of-bag",
+        evaluation=SubsetEvaluation(test="out-of-bag"),
         standardize=False,
     )
 
@@ -156,7 +155,7 @@ def dorothea() -> Challenge:
     return Challenge(
         title="DOROTHEA",
         prepare=FunctionTransformer(narrow, accept_sparse=True),
-        ofw=ofw.set_params(balanced=True, preselect=SelectKBest(mutual_information, k=5000)),
+        ofw=ofw.set_params(evaluation__balanced=True, preselect=SelectKBest(mutual_information, k=5000)),
         sizes=(50, 20, 100),
         classifiers=[
             BernoulliNB(fit_prior=False),
@@ -177,7 +176,7 @@ def madelon() -> Challenge:
     return Challenge(
         title="MADELON",
         prepare=StandardScaler(),
-        ofw=weighting(SubsetNeighbors(n_neighbors=5), 10, 150.0, 200.0, 300).set_params(train_size=300),
+        ofw=weighting(SubsetNeighbors(n_neighbors=5), 10, 150.0, 200.0, 300).set_params(evaluation__train_size=300),
         sizes=(12, 10, 14, 16),
         classifiers=[*gaussian_machines((3.0, 1.0, 10.0), (0.2, 0.1, 0.4)), *neighbors],
         linear=LinearSVC(C=0.01, dual=False),

@@ -14,21 +14,29 @@ from bench.table import Targets, show
 from tamis import OFW
 from tamis.datasets import load
 from tamis.dictionary import Edges
-from tamis.learn._voters import train_voters
-from tamis.rank.stochastic import SubsetSVM
-from tamis.rank.stochastic._feature_weighting import draw_subsets
+from tamis.rank.stochastic import GradientDescent, SubsetEvaluation, SubsetSVM
+from tamis.rank.stochastic._gradient_descent import draw_subsets
+from tamis.rank.stochastic._subset_ensemble import fit_ensemble
 
 SETTINGS = {
-    "train_size": 400,
-    "evaluation": "out-of-bag",
+    "evaluation": SubsetEvaluation(400, test="out-of-bag"),
     "standardize": False,
-    "decay": 1000.0,
     "random_state": 0,
 }
 SIZES = {"faces": (20, 40, 60, 80, 100), "usps": (40, 60, 80, 100)}
 STEPS = {
-    "faces": {"estimator": "svm", "learning_rate": 1000.0, "n_subsets": 60, "max_iter": 150},
-    "usps": {"estimator": "ridge", "learning_rate": 200.0, "n_subsets": 100, "max_iter": 150},
+    "faces": {
+        "estimator": "svm",
+        "method": GradientDescent(learning_rate=1000.0, decay=1000.0),
+        "n_subsets": 60,
+        "max_iter": 150,
+    },
+    "usps": {
+        "estimator": "ridge",
+        "method": GradientDescent(learning_rate=200.0, decay=1000.0),
+        "n_subsets": 100,
+        "max_iter": 150,
+    },
 }
 PAPER = {"faces": "1.6 % with 100 features (2 % uniform)", "usps": "3.2 % with 100 features"}
 
@@ -48,7 +56,7 @@ def judge(
     """Mean test error of classifiers on subsets drawn from a probability, and that of their vote; also balanced."""
     subsets = draw_subsets(probability, n_voters, size, np.random.RandomState(seed))
     classes, codes = np.unique(y, return_inverse=True)
-    predicted = train_voters(learner, X, codes, classes.size, subsets, standardize=False).predict(X_test)
+    predicted = fit_ensemble(learner, X, codes, classes.size, subsets, standardize=False).predict(X_test)
     vote = np.stack([(predicted == code).sum(axis=0) for code in range(classes.size)]).argmax(axis=0)
     wrong = classes[vote] != y_test
     balanced = np.mean([wrong[y_test == label].mean() for label in classes])

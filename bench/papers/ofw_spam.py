@@ -21,7 +21,7 @@ from sklearn.svm import SVC, LinearSVC
 from bench.table import Targets, show
 from tamis import OFW, FisherScore
 from tamis.datasets import load, names
-from tamis.rank.stochastic import SubsetNeighbors
+from tamis.rank.stochastic import SubsetEvaluation, SubsetNeighbors
 
 N_WORDS = 20
 SCALINGS = {
@@ -56,8 +56,7 @@ def weigh_words(X: np.ndarray, y: np.ndarray, seed: int, quick: bool) -> np.ndar
     ofw = OFW(
         SubsetNeighbors(n_neighbors=4),
         subset_size=15,
-        train_size=400,
-        evaluation="out-of-bag",
+        evaluation=SubsetEvaluation(400, test="out-of-bag"),
         max_iter=15 if quick else 150,
         random_state=seed,
     )

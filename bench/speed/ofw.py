@@ -21,8 +21,14 @@ from bench.process import in_fresh_process, peak_megabytes, timed
 from bench.table import Targets, show
 from tamis import OFW
 from tamis.datasets import load
+from tamis.rank.stochastic import GradientDescent, SubsetEvaluation, SubsetSVM
 
-LEUKEMIA = {"subset_size": 100, "learning_rate": 3000.0, "tol": 0.0, "mu": 2, "random_state": 0}
+LEUKEMIA = {
+    "subset_size": 100,
+    "method": GradientDescent(learning_rate=3000.0, mu=2),
+    "tol": 0.0,
+    "random_state": 0,
+}
 
 
 class SlowLearner(ClassifierMixin, BaseEstimator):
@@ -143,12 +149,11 @@ def dorothea(targets: Targets) -> dict[str, Any]:
 
 
 def run_dorothea() -> dict[str, float]:
-    from tamis.rank.stochastic import SubsetSVM
-
     data = load("nips_dorothea")
     X, y = sparse.csr_array(data["X"]), data["y"]
     before = peak_megabytes()
-    ofw = OFW(SubsetSVM(class_weight="balanced"), subset_size=100, balanced=True, max_iter=50, random_state=0)
+    learner, evaluation = SubsetSVM(class_weight="balanced"), SubsetEvaluation(balanced=True)
+    ofw = OFW(learner, subset_size=100, evaluation=evaluation, max_iter=50, random_state=0)
     seconds, _ = timed(lambda: ofw.fit(X, y))
     return {"seconds": seconds, "peak": peak_megabytes(), "before": before}
 

@@ -13,7 +13,14 @@ from sklearn.utils.estimator_checks import (
 
 from tamis.base import rule_class, rule_names
 from tamis.dictionary import RBF, BandPass, BandPassCSP, Columns, Edges, Gabor, Monomials, WaveletCoefficients, Wavelets
-from tamis.rank.stochastic import SubsetNeighbors, SubsetRidge, SubsetSVM, SubsetTree
+from tamis.rank.stochastic import (
+    GradientDescent,
+    SubsetEvaluation,
+    SubsetNeighbors,
+    SubsetRidge,
+    SubsetSVM,
+    SubsetTree,
+)
 
 CHECKS = [
     check_do_not_raise_errors_in_init_or_set_params,
@@ -21,7 +28,7 @@ CHECKS = [
     check_estimator_repr,
     check_no_attributes_set_in_init,
 ]
-LEARNERS = [SubsetNeighbors(), SubsetRidge(), SubsetSVM(), SubsetTree()]
+LEARNERS = [GradientDescent(), SubsetEvaluation(), SubsetNeighbors(), SubsetRidge(), SubsetSVM(), SubsetTree()]
 DICTIONARIES = [
     BandPass(100.0),
     BandPassCSP(100.0),

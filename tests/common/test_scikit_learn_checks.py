@@ -6,11 +6,17 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import OFW, OFWClassifier
+from tamis.rank.stochastic import GradientDescent
 from tamis.testing import instances
 
 CLASSIFIERS = [
     OFWClassifier(),
-    OFWClassifier(OFW("ridge", subset_size=2, n_subsets=20, mu=2), n_classifiers=5, estimator="tree", random_state=0),
+    OFWClassifier(
+        OFW("ridge", subset_size=2, n_subsets=20, method=GradientDescent(mu=2)),
+        n_classifiers=5,
+        estimator="tree",
+        random_state=0,
+    ),
 ]
 
 

@@ -17,8 +17,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from tamis import OFW, OFWClassifier
-from tamis.learn import _voters
-from tamis.rank.stochastic import SubsetSVM, SubsetTree
+from tamis.rank.stochastic import GradientDescent, SubsetEvaluation, SubsetSVM, SubsetTree, _subset_ensemble
 from tamis.testing.checks import make_data
 
 NAMES = np.array(["ant", "bee", "cow"])
@@ -26,7 +25,9 @@ NAMES = np.array(["ant", "bee", "cow"])
 
 def quick(estimator="ridge", **parameters):
     """A run that is over soon."""
-    return OFW(estimator, **{"subset_size": 3, "n_subsets": 20, "mu": 2, "tol": 0.8, **parameters})
+    return OFW(
+        estimator, **{"subset_size": 3, "n_subsets": 20, "method": GradientDescent(mu=2), "tol": 0.8, **parameters}
+    )
 
 
 def vote_by_hand(peer, X, y, subsets, asked):
@@ -139,9 +140,9 @@ def test_blocks_of_voters_change_nothing(estimator, monkeypatch):
     X, y = make_data()
     voters = OFWClassifier(quick(random_state=0), n_classifiers=9, estimator=estimator, random_state=0)
     whole = clone(voters).fit(X, y).predict_proba(X)
-    monkeypatch.setattr(_voters, "_NUMBERS", 1)
+    monkeypatch.setattr(_subset_ensemble, "_BLOCK_NUMBERS", 1)
     parts = clone(voters).fit(X, y)
-    assert len(parts._voters.parts) == 9
+    assert len(parts._ensemble.parts) == 9
     np.testing.assert_array_equal(parts.predict_proba(X), whole)
 
 
@@ -156,7 +157,10 @@ def test_many_rows_are_judged_in_blocks():
 def test_no_classifier_is_shown_a_column_in_the_place_of_a_feature_drawn_twice():
     """Quadratic discriminants cannot bear a column of zeros."""
     X, y = make_data()
-    ofw = OFW(QuadraticDiscriminantAnalysis(), subset_size=2, n_subsets=5, train_size=40, mu=2, tol=1.0, random_state=0)
+    evaluation = SubsetEvaluation(40)
+    ofw = quick(
+        QuadraticDiscriminantAnalysis(), subset_size=2, n_subsets=5, evaluation=evaluation, tol=1.0, random_state=0
+    )
     voters = OFWClassifier(ofw, n_classifiers=9, random_state=0).fit(X, y)
     assert any(len(set(subset)) == 1 for subset in voters.subsets_.tolist())
     assert voters.score(X, y) > 0.7

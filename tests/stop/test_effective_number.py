@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from tamis import OFW, FisherScore, GramSchmidt, MaxVariance
 from tamis.base import Ranking
+from tamis.rank.stochastic import GradientDescent
 from tamis.stop import EffectiveNumber
 from tamis.testing.checks import make_data
 
@@ -49,11 +51,10 @@ def test_weights_are_taken_relative_to_their_sum():
 
 def test_it_is_the_natural_rule_of_a_ranker_that_gives_a_probability():
     X, y = make_data()
-    found = OFW("ridge", subset_size=2, n_subsets=20, mu=2, tol=0.8, random_state=0).fit(X, y)
+    ofw = OFW("ridge", subset_size=2, n_subsets=20, method=GradientDescent(mu=2), tol=0.8, random_state=0)
+    found = clone(ofw).fit(X, y)
     assert found.stop_.n_features == np.ceil(found.effective_number_ - 1e-9)
-    twice = OFW(
-        "ridge", subset_size=2, n_subsets=20, mu=2, tol=0.8, stop=EffectiveNumber(multiple=2.0), random_state=0
-    ).fit(X, y)
+    twice = clone(ofw).set_params(stop=EffectiveNumber(multiple=2.0)).fit(X, y)
     assert twice.support_.sum() == min(twice.order_.size, np.ceil(2 * found.effective_number_ - 1e-9))
 
 

@@ -1,4 +1,4 @@
-"""Majority vote of classifiers on subsets that were drawn from a learned probability."""
+"""Majority vote of classifiers on subsets of features drawn from a learned probability."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._sklearn import HasMethods, Interval, StrOptions, check_n_features, fit_context
 from tamis.kernels.arrays.targets import encode_classes
-from tamis.learn._voters import train_voters
-from tamis.rank.stochastic._feature_weighting import draw_subsets
-from tamis.rank.stochastic._named import NAMED, open_learner
-from tamis.rank.stochastic._ofw import OFW
+from tamis.rank.stochastic._gradient_descent import draw_subsets
+from tamis.rank.stochastic._ofw import LEARNERS, OFW, make_learner
+from tamis.rank.stochastic._subset_ensemble import fit_ensemble
 
 
 class OFWClassifier(ClassifierMixin, BaseEstimator):
@@ -50,7 +49,7 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
     Notes
     -----
     All classifiers learn from all rows. Many classes: each classifier gives one of them, support vector machines by the
-    plane that is passed farthest. Votes that tie go to the first class.
+    largest decision function. Votes that tie go to the first class.
 
     References
     ----------
@@ -69,7 +68,7 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict] = {
         "ofw": [OFW, FrozenEstimator, None],
         "n_classifiers": [Interval(Integral, 1, None, closed="left")],
-        "estimator": [StrOptions(set(NAMED)), HasMethods("fit_subsets"), HasMethods(["fit", "predict"]), None],
+        "estimator": [StrOptions(set(LEARNERS)), HasMethods("fit_subsets"), HasMethods(["fit", "predict"]), None],
         "random_state": ["random_state"],
     }
 
@@ -95,20 +94,20 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         rng = check_random_state(self.random_state)
-        self.ofw_ = self._weigh(X, y, rng)
+        self.ofw_ = self._learn_probability(X, y, rng)
         X, y = validate_data(self, X, y, accept_sparse=("csc", "csr"), dtype=[np.float64, np.float32])
         check_n_features(self.ofw_, X, reset=False)
         check_classification_targets(y)
         self.classes_, codes = encode_classes(y)
         self.subsets_ = draw_subsets(self.ofw_.probability_, self.n_classifiers, self.ofw_.subset_size_, rng)
         estimator = self.ofw_.estimator if self.estimator is None else self.estimator
-        with open_learner(estimator, self.ofw_.n_jobs) as learner:
-            self._voters = train_voters(
+        with make_learner(estimator, self.ofw_.n_jobs) as learner:
+            self._ensemble = fit_ensemble(
                 learner, X, codes, self.classes_.size, self.subsets_, standardize=self.ofw_.standardize
             )
         return self
 
-    def _weigh(self, X: Any, y: Any, rng: np.random.RandomState) -> OFW:
+    def _learn_probability(self, X: Any, y: Any, rng: np.random.RandomState) -> OFW:
         """The probability: learned now, or as it was learned before."""
         if isinstance(self.ofw, FrozenEstimator):
             check_is_fitted(self.ofw.estimator)
@@ -133,7 +132,7 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        votes = self._voters.predict(X)
+        votes = self._ensemble.predict(X)
         return np.stack([(votes == code).mean(axis=0) for code in range(self.classes_.size)], axis=1)
 
     def predict(self, X: Any) -> np.ndarray:

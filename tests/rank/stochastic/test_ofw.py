@@ -24,19 +24,18 @@ from tamis import OFW, CorrelationScore, FisherScore, RandomSelection
 from tamis.datasets import make_ternary
 from tamis.kernels.arrays.entropy import effective_number
 from tamis.rank import _checkpoint
-from tamis.rank.stochastic import SubsetNeighbors, SubsetTree, _learning, _search
-from tamis.rank.stochastic._search import Schedule, State, has_converged, take_step
-from tamis.rank.stochastic._split import Splitter, rows_per_draw
+from tamis.rank.stochastic import GradientDescent, SubsetEvaluation, SubsetNeighbors, SubsetTree, _energy, _search
+from tamis.rank.stochastic._energy import Splitter
+from tamis.rank.stochastic._gradient_descent import METHODS
 from tamis.stop import CrossValidation, MonteCarloProbe
 from tamis.testing.checks import make_data, same
 from tests.oracles import feature_weighting as oracle
 
-METHODS = ["natural", "riemannian", "euclidean", "diffusion", "exact"]
 
-
-def quick(estimator="ridge", **parameters):
-    """A run that is over soon: it settles after 20 steps at the earliest, and is not asked for much."""
-    defaults = {"subset_size": 2, "n_subsets": 20, "mu": 2, "tol": 0.8, "random_state": 0}
+def quick(estimator="ridge", *, descent=None, **parameters):
+    """A run that is over soon: it converges after 40 steps at the earliest, and is not asked for much."""
+    method = GradientDescent(**{"mu": 2, **(descent or {})})
+    defaults = {"subset_size": 2, "n_subsets": 20, "method": method, "tol": 0.8, "random_state": 0}
     return OFW(estimator, **{**defaults, **parameters})
 
 
@@ -71,7 +70,7 @@ def test_the_features_that_matter_get_the_weight(method):
         ("tree", {"n_subsets": 50}),
         ("ridge", {}),
         ("svm", {"n_subsets": 50}),
-        (SubsetNeighbors(n_neighbors=3, metric="hamming"), {"evaluation": "out-of-bag", "train_size": 80}),
+        (SubsetNeighbors(n_neighbors=3, metric="hamming"), {"evaluation": SubsetEvaluation(80, test="out-of-bag")}),
     ],
     ids=["tree", "ridge", "svm", "hamming"],
 )
@@ -86,12 +85,12 @@ def test_the_exact_search_ends_where_no_feature_can_gain(monkeypatch):
     """Optimality over the simplex: slopes of kept features are equal, k times the energy, and others are no smaller."""
     posed = []
 
-    class Remembered(_learning.ExactProblem):
-        def measure(self, probability, rng):
+    class Remembered(_search.ExactEnergy):
+        def evaluate(self, probability, rng):
             posed[:] = [self, probability]
-            return super().measure(probability, rng)
+            return super().evaluate(probability, rng)
 
-    monkeypatch.setattr(_learning, "ExactProblem", Remembered)
+    monkeypatch.setattr(_search, "ExactEnergy", Remembered)
     X, y = make_data(n_samples=90, n_features=5)
     found = OFW("tree", method="exact", subset_size=2, tol=1e-4, max_iter=3000, random_state=0).fit(X, y)
     problem, probability = posed  # its own columns, in an order of their own
@@ -139,112 +138,28 @@ def test_the_error_that_is_reported_is_that_of_fresh_draws():
     assert found.energy_ == pytest.approx(1 - stump.score(X[:, :1], y), abs=0.05)
 
 
-# The steps
-
-
-def schedule(method, **parameters):
-    defaults = {"learning_rate": 1e-4, "decay": 10.0, "noise": 0.0, "mu": 10, "tol": 0.05, "max_iter": 100}
-    return Schedule(method, **{**defaults, **parameters})
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_all_methods_take_the_same_first_step(method):
-    uniform, counted = np.full(5, 0.2), np.random.RandomState(0).uniform(size=5)
-    moved, outside = take_step(uniform, counted, schedule(method), 0, np.random.RandomState(0))
-    expected = uniform - 1e-4 / 5 * (counted - counted.mean())
-    np.testing.assert_allclose(moved, expected, atol=1e-8)
-    assert not outside
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_steps_never_leave_the_simplex(method):
-    rng = np.random.RandomState(0)
-    probability = np.full(6, 1 / 6)
-    for n in range(50):
-        counted = rng.standard_normal(6) * (probability > 0)
-        rate = schedule(method, learning_rate=30.0, noise=0.1)
-        probability, _ = take_step(probability, counted, rate, n, rng)
-        assert probability.min() >= 0
-        assert probability.sum() == pytest.approx(1)
-
-
-def test_diffusion_without_noise_is_the_euclidean_gradient():
-    probability, counted = np.array([0.02, 0.3, 0.68]), np.array([0.3, 0.1, 0.2])
-    for rate in (0.01, 5.0):
-        moved, diffused = (
-            take_step(probability, counted, schedule(method, learning_rate=rate), 3, np.random.RandomState(0))
-            for method in ("euclidean", "diffusion")
-        )
-        np.testing.assert_allclose(diffused[0], moved[0], atol=1e-15)
-        assert diffused[1] == moved[1] == (rate == 5.0)
+# Runs that end early, and steps that are projected
 
 
 def test_steps_that_lead_outside_are_counted():
     X, y = make_data()
-    found = quick(method="euclidean", learning_rate=50.0, tol=1.0, max_iter=40).fit(X, y)
+    found = quick(descent={"method": "euclidean", "learning_rate": 50.0}, tol=1.0, max_iter=40).fit(X, y)
     assert found.certificate_["n_outside"] > 0
     assert found.probability_.sum() == pytest.approx(1)
-    assert quick(method="natural", learning_rate=50.0, tol=1.0).fit(X, y).certificate_["n_outside"] == 0
-
-
-def test_steps_shrink_as_the_schedule_says():
-    rate = schedule("natural", learning_rate=3.0, decay=20.0)
-    assert rate.length(0) == 3.0
-    assert rate.length(20) == 1.5
-    assert rate.length(180) == pytest.approx(0.3)
-
-
-def test_snapshots_are_bounded_and_evenly_spread():
-    state = State(np.full(3, 1 / 3), np.random.RandomState(0))
-    state.note()
-    for n in range(1, 1001):
-        state.energy.append(0.5)
-        state.probability = np.full(3, float(n))
-        state.note()
-        assert len(state.snapshots) <= _search._MOST_SNAPSHOTS
-        assert n < _search._MOST_SNAPSHOTS or 2 * len(state.snapshots) >= _search._MOST_SNAPSHOTS
-    assert state.taken_at == list(range(0, 1001, 16))
-    assert [snapshot[0] for snapshot in state.snapshots[1:]] == state.taken_at[1:]
-
-
-def test_a_run_has_settled_when_the_last_part_of_it_moved_little():
-    state = State(np.array([0.5, 0.5]), np.random.RandomState(0))
-    rule = schedule("natural", mu=2, tol=0.1)
-    state.note()
-    moves = [np.array([0.5, 0.5])] * 20 + [np.array([0.8, 0.2])] * 40
-    settled = []
-    for moved in moves:
-        state.probability = moved
-        state.energy.append(0.0)
-        state.note()
-        settled.append(has_converged(state, rule))
-    # the jump was in step 21; at step n the rule looks back to n - floor(n / 2), and not before 40 steps
-    assert settled.index(True) + 1 == 41
-    assert state.change(2) == pytest.approx(0.0, abs=1e-6)
-
-
-def test_a_state_survives_being_written_to_arrays():
-    rng = np.random.RandomState(3)
-    rng.standard_normal()  # leaves a second number waiting
-    state = State(np.array([0.25, 0.75]), rng, [0.5], [1.8], 4, 2, [0], [np.array([0.5, 0.5])])
-    back = State.from_arrays(state.to_arrays())
-    np.testing.assert_array_equal(back.probability, state.probability)
-    np.testing.assert_array_equal(back.rng.standard_normal(5), rng.standard_normal(5))
-    assert (back.energy, back.effective, back.n_outside, back.stride, back.taken_at) == ([0.5], [1.8], 4, 2, [0])
-    np.testing.assert_array_equal(back.snapshots, state.snapshots)
+    assert quick(descent={"learning_rate": 50.0}, tol=1.0).fit(X, y).certificate_["n_outside"] == 0
 
 
 def test_a_run_that_is_cut_short_warns_and_says_so():
     X, y = make_data()
     with pytest.warns(ConvergenceWarning, match="after 62 steps.*tol=0.*raise max_iter=62"):
-        found = quick(max_iter=62, mu=3, tol=0.0).fit(X, y)
+        found = quick(max_iter=62, descent={"mu": 3}, tol=0.0).fit(X, y)
     assert not found.certificate_["converged"]
     assert found.certificate_["n_iter"] == found.n_iter_ == found.history_["energy"].size == 62
 
 
 def test_too_few_steps_to_tell_are_named():
     with pytest.warns(ConvergenceWarning, match="max_iter=12 is below 20 mu"):
-        quick(max_iter=12, mu=10).fit(*make_data())
+        quick(max_iter=12, descent={"mu": 10}).fit(*make_data())
 
 
 def test_a_regressor_is_refused():
@@ -255,7 +170,7 @@ def test_a_regressor_is_refused():
 def test_a_run_with_a_free_seed_goes_on_with_the_size_that_was_chosen(tmp_path, monkeypatch):
     X, y = make_data()
     place = tmp_path / "state"
-    options = {"subset_size": [1, 2, 4, 6], "cv": 2, "tol": 1.0, "random_state": None, "checkpoint": place}
+    options = {"subset_size": [1, 2, 4, 6], "tol": 1.0, "random_state": None, "checkpoint": place}
     with monkeypatch.context() as patch:
         patch.setattr(_checkpoint.Checkpoint, "discard", lambda self: None)
         first = quick(**options).fit(X, y)
@@ -266,96 +181,21 @@ def test_a_run_with_a_free_seed_goes_on_with_the_size_that_was_chosen(tmp_path, 
     assert not place.exists()
 
 
-# Rows
-
-
-def make_codes():
-    return np.repeat([0, 1, 2], [60, 25, 3])
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_rows_judged_out_of_bag_were_not_learned_from(seed):
-    splitter = Splitter(make_codes(), 3, 44, one_vs_all=False, out_of_bag=True, balanced=False)
-    split = splitter.draw(np.random.RandomState(seed))
-    assert np.intersect1d(split.train, split.test).size == 0
-    assert np.unique(split.test).size == split.test.size <= 44
-    assert split.train_count.sum() == 44
-
-
-@pytest.mark.parametrize("n_rows", [3, 5, 44, 200])
-def test_every_draw_holds_every_class_and_as_many_rows_as_asked(n_rows):
-    codes = make_codes()
-    splitter = Splitter(codes, 3, n_rows, one_vs_all=False, out_of_bag=False, balanced=False)
-    rng = np.random.RandomState(0)
-    for _ in range(30):
-        split = splitter.draw(rng)
-        assert np.unique(codes[split.train]).tolist() == [0, 1, 2]
-        assert split.train_count.sum() == n_rows
-        assert split.test_weight.sum() == pytest.approx(1)
-        np.testing.assert_array_equal(split.train_labels[0], codes[split.train])
-
-
-def test_the_error_counts_rows_as_often_as_they_were_drawn():
-    split = Splitter(make_codes(), 3, 44, False, False, False).split(
-        np.arange(3), np.array([0, 61, 86]), np.ones(3), np.array([2, 1, 1])
-    )
-    predicted = np.array([[[0, 0, 0]], [[1, 1, 2]], [[0, 1, 2]]])
-    np.testing.assert_allclose(split.errors(predicted), [0.5, 0.5, 0.0])
-
-
-def judge(predicted, balanced, one_vs_all=False):
-    """Errors on four rows of a large class and two of a small one, one of which was drawn three times."""
-    codes = np.array([0, 0, 0, 0, 1, 2])
-    splitter = Splitter(codes, 3, 6, one_vs_all=one_vs_all, out_of_bag=False, balanced=balanced)
-    return splitter.split(np.arange(6), np.arange(6), np.ones(6), np.array([1, 1, 1, 1, 1, 3])).errors(predicted)
-
-
-def test_the_balanced_error_is_the_mean_over_classes():
-    predicted = np.array([[[0, 0, 0, 0, 0, 0]], [[0, 1, 1, 0, 1, 2]], [[1, 0, 0, 0, 1, 1]]])
-    np.testing.assert_allclose(judge(predicted, balanced=True), [2 / 3, 1 / 6, (1 / 4 + 0 + 1) / 3])
-    np.testing.assert_allclose(judge(predicted, balanced=False), [4 / 8, 2 / 8, 4 / 8])
-
-
-def test_a_class_that_was_not_drawn_does_not_count():
-    splitter = Splitter(make_codes(), 3, 44, one_vs_all=False, out_of_bag=False, balanced=True)
-    split = splitter.split(np.arange(3), np.array([0, 1, 61]), np.ones(3), np.ones(3))
-    np.testing.assert_allclose(split.errors(np.array([[[0, 1, 1]], [[0, 0, 0]]])), [1 / 4, 1 / 2])
-
-
-@pytest.mark.parametrize("balanced", [True, False])
-def test_the_error_of_many_classes_is_the_mean_of_one_against_all(balanced):
-    predicted = np.random.RandomState(1).randint(2, size=(4, 3, 6))
-    codes, often = np.array([0, 0, 0, 0, 1, 2]), np.array([1, 1, 1, 1, 1, 3])
-    expected = []
-    for answers in predicted:
-        errors = []
-        for code, answer in enumerate(answers):
-            wrong, is_it = answer != (codes == code), codes == code
-            sides = [np.average(wrong[side], weights=often[side]) for side in (is_it, ~is_it)]
-            errors.append(np.mean(sides) if balanced else np.average(wrong, weights=often))
-        expected.append(np.mean(errors))
-    np.testing.assert_allclose(judge(predicted, balanced, one_vs_all=True), expected)
-
-
-@pytest.mark.parametrize(("train_size", "rows"), [(0.5, 50), (1.0, 100), (0.001, 3), (7, 7), (1000, 1000)])
-def test_rows_are_given_as_a_share_or_a_number(train_size, rows):
-    assert rows_per_draw(train_size, 100, 3) == rows
+# Classes
 
 
 def test_support_vector_machines_judge_one_against_all_and_others_all_at_once(monkeypatch):
-    from tamis.rank.stochastic import _problem
-
     seen = []
 
     def spy(*arguments, **options):
         seen.append(options["one_vs_all"])
         return Splitter(*arguments, **options)
 
-    monkeypatch.setattr(_problem, "Splitter", spy)
+    monkeypatch.setattr(_energy, "Splitter", spy)
     X, y = make_data()
     for target in (y, y > 0):
         for parameters in (("svm", "auto"), ("ridge", "auto"), ("svm", "native"), ("ridge", "ovr")):
-            quick(parameters[0], multiclass=parameters[1]).fit(X, target)
+            quick(parameters[0], evaluation=SubsetEvaluation(multiclass=parameters[1])).fit(X, target)
     assert seen == [True, False, False, True, False, False, False, False]
 
 
@@ -411,6 +251,7 @@ RUN = """
 import time, numpy as np
 import tamis.rank._checkpoint as checkpoint
 from tamis import OFW
+from tamis.rank.stochastic import GradientDescent
 from tamis.testing.checks import make_data
 checkpoint._SECONDS = 0.0
 save = checkpoint.Checkpoint.save
@@ -419,8 +260,8 @@ def slowly(self, state):
     print(self.path, flush=True)
     time.sleep(0.01)
 checkpoint.Checkpoint.save = slowly
-OFW("ridge", subset_size=2, n_subsets=20, mu=2, tol=0.8, random_state=0, method={method!r}, null_control=True,
-    checkpoint={path!r}).fit(*make_data())
+OFW("ridge", subset_size=2, n_subsets=20, tol=0.8, random_state=0, method=GradientDescent({method!r}, mu=2),
+    null_control=True, checkpoint={path!r}).fit(*make_data())
 """
 
 
@@ -428,7 +269,7 @@ OFW("ridge", subset_size=2, n_subsets=20, mu=2, tol=0.8, random_state=0, method=
 def test_a_run_that_was_killed_goes_on_to_the_same_result(phase, tmp_path):
     path = tmp_path / "state.npz"
     X, y = make_data()
-    method = quick(method="diffusion", null_control=True)
+    method = quick(descent={"method": "diffusion"}, null_control=True)
     expected = clone(method).fit(X, y)
     assert expected.n_iter_ >= 20
     script = RUN.format(path=str(path), method="diffusion")
@@ -466,7 +307,7 @@ def interrupt(monkeypatch, place, after):
 @pytest.mark.parametrize("suffix", ["", ".null"])
 def test_an_interrupted_run_ends_as_one_that_was_not(method, suffix, tmp_path, monkeypatch):
     X, y = make_data()
-    run = quick(method=method, null_control=True)
+    run = quick(descent={"method": method}, null_control=True)
     expected = clone(run).fit(X, y)
     run.set_params(checkpoint=tmp_path / "state")
     interrupt(monkeypatch, f"{run.checkpoint}{suffix}", 7)
@@ -505,11 +346,13 @@ def test_the_state_of_another_run_is_refused(tmp_path, monkeypatch):
     for name, value in [
         ("subset_size", 3),
         ("estimator", "tree"),
-        ("method", "riemannian"),
-        ("decay", 7.0),
+        ("method__method", "riemannian"),
+        ("method__decay", 7.0),
+        ("evaluation", SubsetEvaluation(balanced=True)),
         ("random_state", 1),
     ]:
-        with pytest.raises(ValueError, match=rf"\({name} differ\)"):
+        differs = "balanced" if name == "evaluation" else name.removeprefix("method__")
+        with pytest.raises(ValueError, match=rf"\({differs} differ\)"):
             clone(run).set_params(**{name: value}).fit(X, y)
     identical(clone(run).set_params(n_jobs=2, stop=1).fit(X, y), run.fit(X, y))
 
@@ -637,7 +480,7 @@ def test_of_several_sizes_the_one_with_the_least_held_out_error_is_chosen():
     rng = np.random.RandomState(0)
     X = rng.choice([-1.0, 1.0], (120, 4)) + 0.2 * rng.standard_normal((120, 4))
     y = X[:, 0] * X[:, 1] > 0
-    found = quick(SubsetTree(max_depth=3), subset_size=[4, 1, 4], cv=3, tol=1.0).fit(X, y)
+    found = quick(SubsetTree(max_depth=3), subset_size=[4, 1, 4], tol=1.0).fit(X, y)
     assert list(found.subset_size_errors_) == [1, 4]
     assert found.subset_size_errors_[1] > 0.35
     assert found.subset_size_errors_[4] < 0.2
@@ -647,7 +490,7 @@ def test_of_several_sizes_the_one_with_the_least_held_out_error_is_chosen():
 
 def test_the_size_is_chosen_alike_by_any_number_of_workers():
     X, y = make_data()
-    one, two = (quick(subset_size=(1, 3), cv=2, tol=1.0, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
+    one, two = (quick(subset_size=(1, 3), tol=1.0, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
     assert one.subset_size_errors_ == two.subset_size_errors_
     identical(one, two)
 
@@ -679,12 +522,14 @@ def test_two_features_are_looked_at_together(n_features, used):
         ({"estimator": VarianceThreshold()}, "'estimator' parameter of OFW"),
         ({"method": "newton"}, "'method' parameter of OFW"),
         ({"n_subsets": 1}, "'n_subsets' parameter of OFW"),
-        ({"train_size": 2}, "train_size=2 rows cannot hold 3 classes: raise it"),
-        ({"train_size": 1.5}, "'train_size' parameter of OFW"),
+        ({"evaluation": SubsetEvaluation(2)}, "train_size=2 rows cannot hold 3 classes: raise it"),
+        ({"evaluation": SubsetEvaluation(1.5)}, "'train_size' parameter of SubsetEvaluation"),
+        ({"evaluation": "holdout"}, "'evaluation' parameter of OFW"),
         ({"preselect": 0}, "'preselect' parameter of OFW"),
         ({"group_correlation": 1.1}, "'group_correlation' parameter of OFW"),
-        ({"mu": 1}, "'mu' parameter of OFW"),
-        ({"learning_rate": 0.0}, "'learning_rate' parameter of OFW"),
+        ({"descent": {"mu": 1}}, "'mu' parameter of GradientDescent"),
+        ({"descent": {"learning_rate": 0.0}}, "'learning_rate' parameter of GradientDescent"),
+        ({"descent": {"method": "newton"}}, "'method' parameter of GradientDescent"),
         ({"stop": "no-rule"}, "stop='no-rule' is no stopping rule"),
     ],
     ids=str,
@@ -709,7 +554,7 @@ def test_targets_that_are_no_classes_are_refused():
 def test_an_exact_search_over_too_many_draws_is_refused():
     X, y = make_data(n_features=60)
     with pytest.raises(ValueError, match=r"method='exact' would look at .* draws of 5 out of 60 features"):
-        quick(method="exact", subset_size=5).fit(X, y)
+        quick(descent={"method": "exact"}, subset_size=5).fit(X, y)
 
 
 # Together with the rest
@@ -778,7 +623,7 @@ def test_a_classifier_that_fails_is_named_with_what_it_was_given():
     X, y = make_data(n_samples=30)
     rare = np.where(np.arange(30) < 2, 7, y)
     with pytest.raises(ValueError, match=r"QuadraticDiscriminantAnalysis failed on 6 rows.*Raise train_size"):
-        quick(QuadraticDiscriminantAnalysis(), train_size=6).fit(X, rare)
+        quick(QuadraticDiscriminantAnalysis(), evaluation=SubsetEvaluation(6)).fit(X, rare)
 
 
 @pytest.mark.parametrize("estimator", [KMeans(), OneClassSVM()])
@@ -789,7 +634,7 @@ def test_what_is_no_classifier_is_refused(estimator):
 
 def test_sizes_beyond_the_number_of_columns_are_one_size():
     X, y = make_data()
-    found = quick(subset_size=range(6, 12), cv=2, tol=1.0).fit(X, y)
+    found = quick(subset_size=range(6, 12), tol=1.0).fit(X, y)
     assert set(found.subset_size_errors_) == {6, 7, 8}
 
 
@@ -803,7 +648,7 @@ def test_the_energy_is_judged_on_draws_that_the_search_has_not_seen(monkeypatch)
         return split
 
     monkeypatch.setattr(Splitter, "draw", remember)
-    found = quick(max_iter=40, learning_rate=1.0).fit(*make_data())
+    found = quick(max_iter=40, descent={"learning_rate": 1.0}).fit(*make_data())
     searched, judged = drawn[: found.n_iter_], drawn[found.n_iter_ :]
-    assert len(judged) == _learning._JUDGED
+    assert len(judged) == _search._FINAL_BATCHES
     assert not any(rows in searched for rows in judged)

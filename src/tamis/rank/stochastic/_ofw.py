@@ -8,25 +8,55 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, ClassVar
 
 import joblib
 import numpy as np
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import HasMethods, Interval, RealNotInt, StrOptions
-from tamis.base import Candidates, Ranker, Ranking, track
+from tamis.base import Candidates, Ranker, Ranking, fresh, track
 from tamis.kernels.arrays.entropy import effective_number
 from tamis.kernels.arrays.scaling import rescale_safely
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.rank._checkpoint import Checkpoint, check_place, fingerprint
-from tamis.rank.stochastic._candidates import choose_candidates
-from tamis.rank.stochastic._learning import Learned, learn_weights, null_place, shuffle_labels, spread
-from tamis.rank.stochastic._named import NAMED, open_learner
-from tamis.rank.stochastic._problem import Problem, pose_problem
-from tamis.rank.stochastic._search import Schedule
-from tamis.rank.stochastic._subset_size import choose_size
+from tamis.rank.stochastic._energy import TEST_ROWS, Energy, Splitter, SubsetEvaluation
+from tamis.rank.stochastic._gradient_descent import METHODS, GradientDescent, draw_subsets
+from tamis.rank.stochastic._preselection import choose_columns
+from tamis.rank.stochastic._search import SearchResult, minimize_energy, scatter
+from tamis.rank.stochastic._subset_ensemble import fit_ensemble
+from tamis.rank.stochastic._subset_estimator import SubsetEstimator
+from tamis.rank.stochastic._subset_learner import SubsetLearner, SubsetTable, scale_table
+from tamis.rank.stochastic._subset_neighbors import SubsetNeighbors
+from tamis.rank.stochastic._subset_ridge import SubsetRidge
+from tamis.rank.stochastic._subset_svm import SubsetSVM
+from tamis.rank.stochastic._subset_tree import SubsetTree
+
+LEARNERS: dict[str, SubsetLearner] = {
+    "svm": SubsetSVM(),
+    "ridge": SubsetRidge(),
+    "neighbors": SubsetNeighbors(),
+    "hamming": SubsetNeighbors(metric="hamming"),
+    "tree": SubsetTree(),
+}
+_SIZE_FOLDS = 5  # of the cross-validation that chooses subset_size
+_SIZE_SUBSETS = 50  # whose held-out errors are averaged in each of these folds
+
+
+def make_learner(estimator: Any, n_jobs: int | None) -> SubsetLearner:
+    """The learner of a name, a learner itself, or a classifier that is fitted subset by subset."""
+    if isinstance(estimator, str):
+        return clone(LEARNERS[estimator])
+    if isinstance(estimator, SubsetLearner):
+        estimator._validate_params()
+        return clone(estimator)
+    if not is_classifier(estimator):
+        raise ValueError(f"estimator={estimator} is no classifier: give one")
+    return SubsetEstimator(estimator, n_jobs=n_jobs)
 
 
 class OFW(Ranker):
@@ -36,7 +66,7 @@ class OFW(Ranker):
         \nabla E(\delta) = \frac{\mathbb{E}_\omega [g(\omega) C(\omega, \delta)]}{P(\delta)}
 
     over the simplex :math:`S` (Gadat & Younes 2007, Eqs. 2 and 7), with :math:`g` the error of a classifier that learns
-    on one draw of rows and is judged on another, and :math:`C` how often a feature was drawn. Each step draws a batch
+    on one draw of rows and is tested on another, and :math:`C` how often a feature was drawn. Each step draws a batch
     of subsets and follows the mean of :math:`(g - b) C`, where the baseline :math:`b` is the mean error of the other
     subsets of the batch: the gradient stays unbiased, and is far steadier.
 
@@ -46,24 +76,16 @@ class OFW(Ranker):
         What learns on the subsets. A name stands for a learner that takes all subsets of a batch at once
         (:mod:`tamis.rank.stochastic` has their classes, with their parameters); any scikit-learn classifier will do.
     subset_size : int, "sqrt" or sequence of int, default="sqrt"
-        Features per subset, k; the root of their number, rounded up, by default. Cross-validation chooses from several.
-    method : {"natural", "riemannian", "euclidean", "diffusion", "exact"}, default="natural"
-        Geometry of the steps. "riemannian" is the paper's gradient in log P (Eq. 12), "euclidean" in P (Eq. 8),
-        "diffusion" the latter with noise, kept in the simplex by projection (Fig. 5); "natural" follows the gradient
-        under Fisher's metric. "exact" sums over every possible draw, for small problems.
-    stop : rule, str, int, float or None, default="auto"
-        How many to keep; "auto" is the effective number of features, :class:`~tamis.stop.EffectiveNumber`.
+        Features per subset, k; the root of their number, rounded up, by default. Five-fold cross-validation chooses
+        from several; for other folds, search over ``ofw__subset_size`` of :class:`~tamis.OFWClassifier`.
     n_subsets : int, default=100
         Subsets per step.
-    train_size : int or float, default=0.5
-        Rows per draw, T in the paper; a fraction of all, or their number.
-    evaluation : {"resample", "out-of-bag"}, default="resample"
-        Rows to be judged on: a second draw of all rows as in the paper, or rows that were not learned from.
-    multiclass : {"auto", "native", "ovr"}, default="auto"
-        Error with more than two classes: of the classifier itself, or the mean over one-vs-all problems (Sec. 2.3),
-        which is "auto" for "svm".
-    balanced : bool, default=False
-        Count every class the same in the error, whatever its size.
+    method : {"natural", "riemannian", "euclidean", "diffusion", "exact"} or GradientDescent, default="natural"
+        Geometry of the steps; step sizes are parameters of :class:`~tamis.rank.stochastic.GradientDescent`.
+    evaluation : {"resample", "out-of-bag"} or SubsetEvaluation, default="resample"
+        Rows that a subset is tested on: a second draw of all rows as in the paper, or rows that were not learned from.
+        How many rows are drawn, and what counts as an error, are parameters of
+        :class:`~tamis.rank.stochastic.SubsetEvaluation`.
     standardize : bool, default=True
         Give every column unit variance, and zero mean unless the table is sparse.
     preselect : float, int, selector or None, default=None
@@ -72,19 +94,13 @@ class OFW(Ranker):
     group_correlation : float or None, default=None
         Features that correlate at least so much, in absolute value, with a better one are weighted together with it:
         the weight is that of the group, and reported once.
-    learning_rate : float or "auto", default="auto"
-        First step; "auto" goes by the spread of errors in a first batch.
-    decay : float, default=200.0
-        Step n is ``learning_rate * decay / (n + decay)``, that is eps / (n + C) with C the decay.
-    noise : float, default=0.003
-        Of "diffusion": the root of sigma.
-    mu : int, default=10
-        Stop when the probability has hardly changed over the last n / mu steps...
+    stop : rule, str, int, float or None, default="auto"
+        How many to keep; "auto" is the effective number of features, :class:`~tamis.stop.EffectiveNumber`.
     tol : float, default=0.05
-        ... that is, by at most this much, relative to the largest; alpha in the paper.
+        The search ends when the probability has changed by at most this much, relative to the largest, over the last
+        n / mu of n steps; alpha in the paper.
     max_iter : int, default=2000
-    cv : int, default=5
-        Folds by which ``subset_size`` is chosen.
+        Steps at most.
     null_control : bool or int, default=False
         Learn once more on permuted labels, or that many times, to see how far the error falls with nothing to find.
     checkpoint : path, default=None
@@ -145,7 +161,7 @@ class OFW(Ranker):
 
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
-        "estimator": [StrOptions(set(NAMED)), HasMethods("fit_subsets"), HasMethods(["fit", "predict"])],
+        "estimator": [StrOptions(set(LEARNERS)), HasMethods("fit_subsets"), HasMethods(["fit", "predict"])],
         "subset_size": [
             StrOptions({"sqrt"}),
             Interval(Integral, 1, None, closed="left"),
@@ -154,12 +170,9 @@ class OFW(Ranker):
             range,
             np.ndarray,
         ],
-        "method": [StrOptions({"natural", "riemannian", "euclidean", "diffusion", "exact"})],
         "n_subsets": [Interval(Integral, 2, None, closed="left")],
-        "train_size": [Interval(Integral, 2, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")],
-        "evaluation": [StrOptions({"resample", "out-of-bag"})],
-        "multiclass": [StrOptions({"auto", "native", "ovr"})],
-        "balanced": ["boolean"],
+        "method": [StrOptions(set(METHODS)), GradientDescent],
+        "evaluation": [StrOptions(set(TEST_ROWS)), SubsetEvaluation],
         "standardize": ["boolean"],
         "preselect": [
             Interval(Integral, 1, None, closed="left"),
@@ -168,13 +181,8 @@ class OFW(Ranker):
             None,
         ],
         "group_correlation": [Interval(Real, 0, 1, closed="right"), None],
-        "learning_rate": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "decay": [Interval(Real, 0, None, closed="neither")],
-        "noise": [Interval(Real, 0, None, closed="left")],
-        "mu": [Interval(Integral, 2, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "cv": [Interval(Integral, 2, None, closed="left")],
         "null_control": ["boolean", Interval(Integral, 0, None, closed="left")],
         "checkpoint": [str, os.PathLike, None],
         "n_jobs": [Integral, None],
@@ -186,23 +194,15 @@ class OFW(Ranker):
         estimator: Any = "svm",
         *,
         subset_size: int | str | Sequence[int] = "sqrt",
-        method: str = "natural",
-        stop: Any = "auto",
         n_subsets: int = 100,
-        train_size: float = 0.5,
-        evaluation: str = "resample",
-        multiclass: str = "auto",
-        balanced: bool = False,
+        method: str | GradientDescent = "natural",
+        evaluation: str | SubsetEvaluation = "resample",
         standardize: bool = True,
         preselect: Any = None,
         group_correlation: float | None = None,
-        learning_rate: float | str = "auto",
-        decay: float = 200.0,
-        noise: float = 0.003,
-        mu: int = 10,
+        stop: Any = "auto",
         tol: float = 0.05,
         max_iter: int = 2000,
-        cv: int = 5,
         null_control: bool | int = False,
         checkpoint: str | os.PathLike | None = None,
         n_jobs: int | None = None,
@@ -210,85 +210,133 @@ class OFW(Ranker):
     ) -> None:
         self.estimator = estimator
         self.subset_size = subset_size
-        self.method = method
-        self.stop = stop
         self.n_subsets = n_subsets
-        self.train_size = train_size
+        self.method = method
         self.evaluation = evaluation
-        self.multiclass = multiclass
-        self.balanced = balanced
         self.standardize = standardize
         self.preselect = preselect
         self.group_correlation = group_correlation
-        self.learning_rate = learning_rate
-        self.decay = decay
-        self.noise = noise
-        self.mu = mu
+        self.stop = stop
         self.tol = tol
         self.max_iter = max_iter
-        self.cv = cv
         self.null_control = null_control
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
         check_place(self.checkpoint)
-        X = rescale_safely(X) if self.standardize else X
+        X = rescale_safely(candidates.table) if self.standardize else candidates.table
         check_classification_targets(y)
         self.classes_, codes = encode_classes(np.asarray(y))
-        columns, group_of = choose_candidates(X, codes, self.preselect, self.group_correlation)
+        columns, group_of = choose_columns(X, codes, self.preselect, self.group_correlation)
         if group_of is not None:
             self.group_of_ = group_of
         n_null = int(self.null_control)
         drawn = int(rng.randint(np.iinfo(np.int32).max - 1 - n_null))
-        # that of an interrupted run, if there is one
-        _, seed, _ = self._resume(self.checkpoint, X, codes, columns, drawn)
-        self.subset_size_, errors = choose_size(self, X, codes, columns.size, seed)
-        if errors is not None:
-            self.subset_size_errors_ = errors
-        places = [null_place(self.checkpoint, turn) for turn in range(n_null)]
-        with open_learner(self.estimator, self.n_jobs) as learner:
-            problem = pose_problem(self, learner, X, codes, columns)
-            found = self._learn(problem, X, columns, seed, self.checkpoint)
+        _, seed, _ = self._resume(self.checkpoint, X, codes, columns, drawn)  # the seed of an interrupted run, if any
+        self.subset_size_ = self._choose_subset_size(X, codes, columns.size, seed)
+        null_paths = [self._null_path(turn) for turn in range(n_null)]
+        with make_learner(self.estimator, self.n_jobs) as learner:
+            energy = self._energy(learner, X, codes, columns)
+            found = self._search(energy, X, columns, seed, self.checkpoint)
             null = [
-                self._learn(shuffle_labels(problem, seed + turn), X, columns, seed + 1 + turn, place)
-                for turn, place in enumerate(places)
+                self._search(energy.with_permuted_labels(seed + turn), X, columns, seed + 1 + turn, path)
+                for turn, path in enumerate(null_paths)
             ]
-        for each in (self.checkpoint, *places):
-            Checkpoint(each, {}).discard()
+        for path in (self.checkpoint, *null_paths):
+            Checkpoint(path, {}).discard()
         if null:
             self.null_energies_ = np.array([each.energy for each in null])
             self.null_energy_ = float(self.null_energies_.mean())
             self.null_history_ = null[0].history(columns, X.shape[1])
         self.energy_, self.history_, self.n_iter_ = found.energy, found.history(columns, X.shape[1]), found.n_iter
         self.effective_number_ = effective_number(found.probability)
-        self.probability_ = spread(found.probability, columns, X.shape[1])
+        self.probability_ = scatter(found.probability, columns, X.shape[1])
         if not found.converged:
-            warnings.warn(f"OFW has not settled: {found.problem(self._schedule())}", ConvergenceWarning, stacklevel=5)
+            reason = found.explain(self._descent().mu, self.tol, self.max_iter)
+            warnings.warn(f"OFW has not converged: {reason}", ConvergenceWarning, stacklevel=5)
         ranking = Ranking.from_scores(np.where(self.probability_ > 0, self.probability_, np.nan))
         return replace(ranking, certificate=found.certificate())
 
-    def _schedule(self) -> Schedule:
-        return Schedule(self.method, self.learning_rate, self.decay, self.noise, self.mu, self.tol, self.max_iter)
+    def _descent(self) -> GradientDescent:
+        descent = GradientDescent(self.method) if isinstance(self.method, str) else self.method
+        descent._validate_params()
+        return descent
 
-    def _learn(self, problem: Problem, X: Any, columns: np.ndarray, seed: int, place: Any) -> Learned:
+    def _evaluation(self) -> SubsetEvaluation:
+        evaluation = SubsetEvaluation(test=self.evaluation) if isinstance(self.evaluation, str) else self.evaluation
+        evaluation._validate_params()
+        return evaluation
+
+    def _energy(self, learner: SubsetLearner, X: Any, codes: np.ndarray, columns: np.ndarray) -> Energy:
+        """What is minimized: the table in the learner's precision, and how rows and subsets of it are drawn."""
+        splitter = self._evaluation().splitter(codes, learner)
+        table = scale_table(X, columns, standardize=self.standardize, single_precision=learner.single_precision)
+        return Energy(SubsetTable(table), splitter, learner, self.subset_size_, self.n_subsets)
+
+    def _search(self, energy: Energy, X: Any, columns: np.ndarray, seed: int, path: Any) -> SearchResult:
         """One search, from where an interrupted one ended."""
-        checkpoint, seed, saved = self._resume(place, X, problem.splitter.codes, columns, seed)
-        watch = partial(track, self, task_name="learn", total=self.max_iter)
-        return learn_weights(problem, self._schedule(), seed, checkpoint, saved, watch)
+        checkpoint, seed, saved = self._resume(path, X, energy.splitter.codes, columns, seed)
+        progress = partial(track, self, task_name="learn", total=self.max_iter)
+        return minimize_energy(energy, self._descent(), self.tol, self.max_iter, seed, checkpoint, saved, progress)
 
     def _resume(
-        self, place: Any, X: Any, codes: np.ndarray, columns: np.ndarray, seed: int
+        self, path: Any, X: Any, codes: np.ndarray, columns: np.ndarray, seed: int
     ) -> tuple[Checkpoint, int, dict[str, np.ndarray] | None]:
-        """Where the state is kept, and what an interrupted run left there: all that it depends on must be the same."""
-        told: dict[str, Any] = {}
-        if place is not None:
-            unlike = ("stop", "checkpoint", "n_jobs", "random_state", "null_control")
-            told = {
-                name: joblib.hash(value) for name, value in self.get_params(deep=False).items() if name not in unlike
-            }
-            told |= {"X": fingerprint(X), "y": fingerprint(codes), "candidates": fingerprint(columns)}
-        checkpoint = Checkpoint(place, {"ranker": "OFW", **told})
+        """The checkpoint, and the seed and state that an interrupted run left: all that it depends on must agree."""
+        depends_on: dict[str, Any] = {}
+        if path is not None:
+            free = ("stop", "evaluation", "checkpoint", "n_jobs", "random_state", "null_control")
+            parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in free}
+            parameters |= {**self._descent().get_params(), **self._evaluation().get_params()}
+            depends_on = {name: joblib.hash(value) for name, value in parameters.items()}
+            depends_on |= {"X": fingerprint(X), "y": fingerprint(codes), "candidates": fingerprint(columns)}
+        checkpoint = Checkpoint(path, {"ranker": "OFW", **depends_on})
         return checkpoint, *checkpoint.resume(seed, is_free=not isinstance(self.random_state, Integral))
+
+    def _null_path(self, turn: int) -> Path | None:
+        """Where a run on permuted labels keeps its state."""
+        return None if self.checkpoint is None else Path(f"{self.checkpoint}.null{turn or ''}")
+
+    def _choose_subset_size(self, X: Any, codes: np.ndarray, n_candidates: int, seed: int) -> int:
+        """Features per subset: the root of their number, as given, or the best of several by cross-validation."""
+        sizes: Any = self.subset_size
+        if isinstance(sizes, str):
+            return int(np.ceil(n_candidates**0.5))
+        if isinstance(sizes, Integral):
+            return min(int(sizes), n_candidates)
+        if not len(sizes) or any(not isinstance(size, Integral) or size < 1 for size in sizes):
+            raise ValueError(f"subset_size={sizes!r} must hold whole numbers of features, at least 1")
+        errors = self._cross_validate_sizes(sorted({min(int(size), n_candidates) for size in sizes}), X, codes, seed)
+        self.subset_size_errors_ = errors
+        return min(errors, key=errors.__getitem__)
+
+    def _cross_validate_sizes(self, sizes: list[int], X: Any, codes: np.ndarray, seed: int) -> dict[int, float]:
+        """Mean held-out error of single subsets of each size."""
+        rarest = int(np.bincount(codes).min())
+        if rarest < 2:
+            raise ValueError("a class has a single row, so that subset_size cannot be cross-validated: give one number")
+        folds = list(StratifiedKFold(min(_SIZE_FOLDS, rarest), shuffle=True, random_state=seed).split(codes, codes))
+        shared = {"stop": None, "null_control": False, "n_jobs": None, "random_state": seed}
+        errors = joblib.Parallel(n_jobs=self.n_jobs)(
+            joblib.delayed(OFW._held_out_error)(fresh(self, subset_size=size, **shared), X, codes, *fold)
+            for size in sizes
+            for fold in folds
+        )
+        return dict(zip(sizes, np.reshape(errors, (len(sizes), -1)).mean(axis=1).tolist(), strict=True))
+
+    def _held_out_error(self, X: Any, codes: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
+        """Learn a probability on some rows: mean error on the others of classifiers on subsets drawn from it."""
+        self.fit(X[train], codes[train])
+        rng = np.random.RandomState(self.random_state)
+        subsets = draw_subsets(self.probability_, _SIZE_SUBSETS, self.subset_size_, rng)
+        n_classes = int(codes.max()) + 1
+        with make_learner(self.estimator, None) as learner:
+            ensemble = fit_ensemble(learner, X[train], codes[train], n_classes, subsets, standardize=self.standardize)
+            predicted = ensemble.predict(X[test])
+        splitter = Splitter(
+            codes, n_classes, 0, one_vs_all=False, out_of_bag=False, balanced=self._evaluation().balanced
+        )
+        split = splitter.split(train, test, np.ones_like(train), np.ones_like(test))
+        return float(split.errors(predicted[:, None, :]).mean())

@@ -1,50 +1,27 @@
-"""The search for a probability: one step after another, until it no longer moves."""
+"""The search for the probability of least energy: gradient steps until it no longer changes, and what they found."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from tamis.kernels.arrays.entropy import effective_number
-from tamis.rank.stochastic._feature_weighting import (
-    euclidean_direction,
-    multiply_probability,
-    natural_direction,
-    project_onto_simplex,
-    riemannian_direction,
-)
+from tamis.rank._checkpoint import Checkpoint
+from tamis.rank.stochastic._energy import Energy, ExactEnergy
+from tamis.rank.stochastic._gradient_descent import GradientDescent
 
-_MOST_SNAPSHOTS = 64
-_MOST_MOVE = 0.3  # of P in a Euclidean step, relative to the uniform probability
-LEAST_LAG = 20  # steps over which a change is looked at, before it can be called small
-
-
-@dataclass(frozen=True)
-class Schedule:
-    r"""How far to go in each step, and when to stop.
-
-    Steps are :math:`\varepsilon_n = \varepsilon / (n + C)` with :math:`\varepsilon` = ``learning_rate`` x ``decay`` and
-    :math:`C` = ``decay`` (Sec. 4.1.4): the first is ``learning_rate``, whatever the decay.
-    """
-
-    method: str
-    learning_rate: float | str
-    decay: float
-    noise: float
-    mu: int
-    tol: float
-    max_iter: int
-
-    def length(self, n: int) -> float:
-        """Length of the step after ``n`` others."""
-        return float(self.learning_rate) * self.decay / (n + self.decay)
+_MAX_SNAPSHOTS = 64
+_MIN_LAG = 20  # steps over which a change must have been small, before the search counts as converged
+_FINAL_BATCHES = 20  # on which the energy of the result is estimated
 
 
 @dataclass
 class State:
-    """Where a search is, and what it has seen."""
+    """Where a search is, and what happened before."""
 
     probability: np.ndarray
     rng: np.random.RandomState
@@ -59,13 +36,13 @@ class State:
     def n_iter(self) -> int:
         return len(self.energy)
 
-    def note(self) -> None:
-        """Keep the probability now and then: always more than half of the most, evenly spread."""
+    def take_snapshot(self) -> None:
+        """Keep the probability at every ``stride``-th step; the stride doubles when there are too many snapshots."""
         if self.n_iter % self.stride:
             return
         self.taken_at.append(self.n_iter)
-        self.snapshots.append(self.probability.astype(np.float32))  # many of them, and to look at
-        if len(self.snapshots) > _MOST_SNAPSHOTS:
+        self.snapshots.append(self.probability.astype(np.float32))  # enough for a plot and for the convergence test
+        if len(self.snapshots) > _MAX_SNAPSHOTS:
             self.stride *= 2
             kept = [place for place, n in enumerate(self.taken_at) if n % self.stride == 0]
             self.taken_at = [self.taken_at[place] for place in kept]
@@ -77,8 +54,12 @@ class State:
         place = int(np.searchsorted(self.taken_at, since, side="right")) - 1
         return float(np.abs(self.probability - self.snapshots[place]).max() / self.probability.max())
 
+    def has_converged(self, mu: int, tol: float) -> bool:
+        """The probability has hardly changed over the last n / mu of n steps, and these are enough to tell."""
+        return self.n_iter >= _MIN_LAG * mu and self.change(mu) <= tol
+
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """All there is to know, as arrays."""
+        """The whole state, as arrays."""
         _, keys, *rest = self.rng.get_state()
         return {
             "probability": self.probability,
@@ -93,7 +74,7 @@ class State:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> State:
-        """The state that :meth:`to_arrays` was asked for."""
+        """The state that :meth:`to_arrays` gave."""
         position, has_gauss, cached = arrays["rng_rest"].tolist()
         rng = np.random.RandomState()
         rng.set_state(("MT19937", arrays["rng_keys"], int(position), int(has_gauss), cached))
@@ -110,53 +91,108 @@ class State:
         )
 
 
-Measure = Callable[[np.ndarray, np.random.RandomState], tuple[float, np.ndarray]]
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search found.
 
-
-def search(state: State, measure: Measure, schedule: Schedule) -> Iterator[State]:
-    """Take steps, yielding the state after each, until it has converged or may go no further.
-
-    ``measure`` gives the energy of a probability and the mean of error times counts, both perhaps estimates.
+    Attributes
+    ----------
+    state : State
+    energy : float
+        Of the final probability, estimated anew.
+    change : float
+        By how much the probability still changed.
+    converged : bool
     """
+
+    state: State
+    energy: float
+    change: float
+    converged: bool
+
+    @property
+    def probability(self) -> np.ndarray:
+        """The learned weights of the candidates."""
+        return self.state.probability
+
+    @property
+    def n_iter(self) -> int:
+        """Number of steps taken."""
+        return self.state.n_iter
+
+    def history(self, columns: np.ndarray, n_features: int) -> dict[str, np.ndarray]:
+        """Energy, effective number and probability along the steps, by features of the table."""
+        return {
+            "energy": np.array(self.state.energy),
+            "effective_number": np.array(self.state.effective),
+            "iteration": np.array(self.state.taken_at),
+            "probability": np.stack([scatter(each, columns, n_features) for each in self.state.snapshots]),
+        }
+
+    def explain(self, mu: int, tol: float, max_iter: int) -> str:
+        """Why it has not converged, and what to do."""
+        if self.n_iter < _MIN_LAG * mu:
+            return f"max_iter={max_iter} is below {_MIN_LAG} mu, the least that can tell; raise it"
+        return (
+            f"after {self.n_iter} steps the probability still changes by {self.change:.2g} over the last n / mu, and "
+            f"tol={tol:g}; raise max_iter={max_iter}, or tol"
+        )
+
+    def certificate(self) -> dict[str, Any]:
+        """How we know that it has converged."""
+        return {
+            "converged": self.converged,
+            "n_iter": self.n_iter,
+            "change": self.change,
+            "energy": self.energy,
+            "n_outside": self.state.n_outside,
+        }
+
+
+def minimize_energy(
+    energy: Energy,
+    descent: GradientDescent,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    checkpoint: Checkpoint,
+    saved: dict[str, np.ndarray] | None,
+    track: Callable[[Iterator[State]], Iterator[State]],
+) -> SearchResult:
+    """Search from the uniform probability, or from the state that an interrupted run saved."""
+    n_features = energy.table.n_columns
+    task = ExactEnergy(energy, np.random.RandomState(seed)) if descent.method == "exact" else energy
+    if descent.learning_rate == "auto":
+        descent = clone(descent).set_params(learning_rate=task.first_step(seed))
+    uniform = np.full(n_features, 1.0 / n_features)
+    state = State(uniform, np.random.RandomState(seed)) if saved is None else State.from_arrays(saved)
+    for _ in track(take_steps(state, task, descent, tol, max_iter)):
+        if checkpoint.is_due():
+            checkpoint.save(state.to_arrays())
+    checkpoint.save(state.to_arrays())
+    rng = np.random.RandomState([seed, 1])  # for draws that the search has not seen
+    final = float(np.mean([energy.evaluate(state.probability, rng)[0] for _ in range(_FINAL_BATCHES)]))
+    return SearchResult(state, final, state.change(descent.mu), state.has_converged(descent.mu, tol))
+
+
+def take_steps(
+    state: State, energy: Energy | ExactEnergy, descent: GradientDescent, tol: float, max_iter: int
+) -> Iterator[State]:
+    """Take steps, yielding the state after each, until it has converged or ``max_iter`` is reached."""
     if not state.snapshots:
-        state.note()
-    while state.n_iter < schedule.max_iter and not has_converged(state, schedule):
-        energy, counted = measure(state.probability, state.rng)
-        moved, outside = take_step(state.probability, counted, schedule, state.n_iter, state.rng)
-        state.probability = moved
+        state.take_snapshot()
+    while state.n_iter < max_iter and not state.has_converged(descent.mu, tol):
+        value, counted = energy.evaluate(state.probability, state.rng)
+        state.probability, outside = descent.step(state.probability, counted, state.n_iter, state.rng)
         state.n_outside += outside
-        state.energy.append(energy)
-        state.effective.append(effective_number(moved))
-        state.note()
+        state.energy.append(value)
+        state.effective.append(effective_number(state.probability))
+        state.take_snapshot()
         yield state
 
 
-def has_converged(state: State, schedule: Schedule) -> bool:
-    """The probability has hardly moved over the last n / mu of n steps, which must be some."""
-    return state.n_iter >= LEAST_LAG * schedule.mu and state.change(schedule.mu) <= schedule.tol
-
-
-def take_step(
-    probability: np.ndarray, counted: np.ndarray, schedule: Schedule, n: int, rng: np.random.RandomState
-) -> tuple[np.ndarray, bool]:
-    """The next probability, and whether the step led out of the simplex.
-
-    From the uniform probability all methods take the same first step, up to noise.
-    """
-    length = schedule.length(n)
-    size = probability.size
-    if schedule.method == "riemannian":
-        return multiply_probability(probability, -length * riemannian_direction(counted, probability)), False
-    if schedule.method in ("natural", "exact"):
-        return multiply_probability(probability, -length / size * natural_direction(counted, probability)), False
-    moved = _walk(probability, counted, length)
-    if schedule.method == "diffusion":
-        moved += schedule.noise * np.sqrt(length) / size * rng.standard_normal(size)
-    return project_onto_simplex(moved), bool((moved < 0).any())
-
-
-def _walk(probability: np.ndarray, counted: np.ndarray, length: float) -> np.ndarray:
-    """A Euclidean step, perhaps out of the simplex, and not far for any feature: 1 / P of a rare one is huge."""
-    size = probability.size
-    move = length / size**2 * euclidean_direction(counted, probability)
-    return probability - np.clip(move, -_MOST_MOVE / size, _MOST_MOVE / size)
+def scatter(values: np.ndarray, columns: np.ndarray, n_features: int) -> np.ndarray:
+    """Values of some columns at their places among all, zero elsewhere."""
+    full = np.zeros(n_features, dtype=values.dtype)
+    full[columns] = values
+    return full

@@ -10,9 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from tamis.rank.stochastic._learners import SubsetLearner
-from tamis.rank.stochastic._split import Split
-from tamis.rank.stochastic._table import SubsetTable, take_columns
+from tamis.rank.stochastic._subset_learner import Split, SubsetLearner, SubsetTable, take_columns
 
 
 class SubsetEstimator(SubsetLearner):
@@ -21,11 +19,11 @@ class SubsetEstimator(SubsetLearner):
     Parameters
     ----------
     estimator : classifier
-        Where it draws, it is given a seed of its own for every subset, so that ``n_jobs`` does not matter.
+        If it has a ``random_state``, that is set for every subset, so that ``n_jobs`` does not matter.
     n_jobs : int or None, default=None
     """
 
-    repeats: ClassVar[bool] = True
+    repeat_rows: ClassVar[bool] = True
 
     def __init__(self, estimator: Any, *, n_jobs: int | None = None) -> None:
         self.estimator = estimator
@@ -40,10 +38,10 @@ class SubsetEstimator(SubsetLearner):
         del self._workers
 
     def predict_split(self, table: SubsetTable, subsets: np.ndarray, split: Split, seed: int) -> np.ndarray:
-        """Learn on one part of the rows: codes of the others, of shape (n_subsets, n_labelings, n_test)."""
-        train, _, labels = self._rows(split)
+        """Train on the training rows: codes of the test rows, of shape (n_subsets, n_labelings, n_test)."""
+        train, _, labels = self._training_rows(split)
         predicted = self._workers(
-            delayed(_learn_and_predict)(
+            delayed(_fit_and_predict)(
                 self.estimator, table.values, np.unique(subset), train, labels, split.test, seed + place
             )
             for place, subset in enumerate(subsets)
@@ -54,12 +52,12 @@ class SubsetEstimator(SubsetLearner):
         self, tables: np.ndarray, labels: np.ndarray, weight: np.ndarray, n_classes: int
     ) -> EstimatorModels:
         """Train every subset; see :class:`SubsetLearner`."""
-        shown = [_shown_columns(table) for table in tables]
+        used = [_nonzero_columns(table) for table in tables]
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(_learn)(self.estimator, table[:, columns], labels, place)
-            for place, (table, columns) in enumerate(zip(tables, shown, strict=True))
+            delayed(_fit_labelings)(self.estimator, table[:, columns], labels, place)
+            for place, (table, columns) in enumerate(zip(tables, used, strict=True))
         )
-        return EstimatorModels(fitted, shown)
+        return EstimatorModels(fitted, used)
 
     def numbers_per_subset(self, n_train: int, n_test: int, size: int, n_classes: int) -> int:
         """One subset at a time: nothing is held for all."""
@@ -68,28 +66,28 @@ class SubsetEstimator(SubsetLearner):
 
 @dataclass(frozen=True)
 class EstimatorModels:
-    """Fitted classifiers, a list per subset with one for each labeling, and the columns that they look at."""
+    """Fitted classifiers, a list per subset with one for each labeling, and the columns that each uses."""
 
     fitted: Sequence[Sequence[Any]]
-    shown: Sequence[np.ndarray]
+    used: Sequence[np.ndarray]
 
     def predict(self, tables: np.ndarray) -> np.ndarray:
-        """What each says of its own columns."""
+        """Predictions of each on its own columns."""
         return np.array(
             [
                 [each.predict(table[:, columns]) for each in models]
-                for models, columns, table in zip(self.fitted, self.shown, tables, strict=True)
+                for models, columns, table in zip(self.fitted, self.used, tables, strict=True)
             ]
         )
 
 
-def _shown_columns(table: np.ndarray) -> np.ndarray:
-    """Places of the columns that are not all zero, as those of repeated features are: not all classifiers bear them."""
-    shown = np.flatnonzero(table.any(axis=0))
-    return shown if shown.size else np.arange(1)
+def _nonzero_columns(table: np.ndarray) -> np.ndarray:
+    """Places of the columns that are not all zero: repeated features are, and some classifiers fail on them."""
+    used = np.flatnonzero(table.any(axis=0))
+    return used if used.size else np.arange(1)
 
 
-def _learn_and_predict(
+def _fit_and_predict(
     estimator: Any,
     values: Any,
     features: np.ndarray,
@@ -99,15 +97,15 @@ def _learn_and_predict(
     seed: int,
 ) -> np.ndarray:
     """Codes of some rows by one subset, for each labeling."""
-    models = _learn(estimator, take_columns(values, train, features), labels, seed)
-    asked = take_columns(values, test, features)
-    return np.array([model.predict(asked) for model in models])
+    models = _fit_labelings(estimator, take_columns(values, train, features), labels, seed)
+    queries = take_columns(values, test, features)
+    return np.array([model.predict(queries) for model in models])
 
 
-def _learn(estimator: Any, table: np.ndarray, labels: np.ndarray, seed: int) -> list[Any]:
+def _fit_labelings(estimator: Any, table: np.ndarray, labels: np.ndarray, seed: int) -> list[Any]:
     try:
         return [seeded_copy(estimator, seed).fit(table, codes) for codes in labels]
-    except Exception as error:  # whatever a classifier raises, it does not say what it was given
+    except Exception as error:  # of whatever kind: it does not say which rows and features led to it
         fewest = min(np.unique(codes, return_counts=True)[1].min() for codes in labels)
         raise ValueError(
             f"{type(estimator).__name__} failed on {table.shape[0]} rows of {table.shape[1]} features, {fewest} in the "

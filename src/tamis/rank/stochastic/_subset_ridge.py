@@ -1,4 +1,4 @@
-"""Ridge classifiers on many subsets."""
+"""Ridge classifiers on many subsets of features at once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.rank.stochastic._batched_ridge import fit_ridge
-from tamis.rank.stochastic._learners import LinearModels, SubsetLearner, balance_classes, separate_classes
+from tamis.rank.stochastic._subset_learner import LinearModels, SubsetLearner, balance_classes, separate_classes
 
 
 class SubsetRidge(SubsetLearner):
@@ -60,3 +59,46 @@ class SubsetRidge(SubsetLearner):
     def numbers_per_subset(self, n_train: int, n_test: int, size: int, n_classes: int) -> int:
         """The centered columns and the matrix of the system."""
         return n_train * size + min(n_train, size) ** 2
+
+
+def fit_ridge(
+    tables: np.ndarray, targets: np.ndarray, weight: np.ndarray, *, alpha: float
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Fit every subset to every target, in closed form.
+
+    .. math:: \min_{w, b} \sum_i c_i (t_i - \langle w, x_i\rangle - b)^2 + \alpha \|w\|^2
+
+    The system is as large as there are columns, or rows, whichever are fewer.
+
+    Parameters
+    ----------
+    tables : ndarray of shape (n_subsets, n_rows, n_columns)
+    targets : ndarray of shape (n_targets, n_rows)
+    weight : ndarray of shape (n_rows,)
+        Of the rows; positive.
+    alpha : float
+
+    Returns
+    -------
+    weights : ndarray of shape (n_subsets, n_targets, n_columns)
+    intercept : ndarray of shape (n_subsets, n_targets)
+    """
+    share = weight / weight.sum()
+    center, level = share @ tables, targets @ share
+    root = np.sqrt(weight)
+    Z = (tables - center[:, None, :]) * root[:, None]
+    right = ((targets - level[:, None]) * root).T
+    _, n_rows, n_columns = tables.shape
+    transposed = Z.transpose(0, 2, 1)
+    if n_rows <= n_columns:
+        dual = np.linalg.solve(_add_diagonal(Z @ transposed, alpha), right[None])
+        weights = dual.transpose(0, 2, 1) @ Z
+    else:
+        weights = np.linalg.solve(_add_diagonal(transposed @ Z, alpha), transposed @ right).transpose(0, 2, 1)
+    return weights, level - np.einsum("btk,bk->bt", weights, center)
+
+
+def _add_diagonal(matrices: np.ndarray, value: float) -> np.ndarray:
+    diagonal = np.arange(matrices.shape[1])
+    matrices[:, diagonal, diagonal] += value
+    return matrices

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
-from tamis.rank.stochastic._batched_tree import fit_trees, predict_trees
+from tamis.rank.stochastic._subset_tree import fit_trees, predict_trees
 from tests.oracles.subset_tree import grow
 
 QUICK = settings(deadline=None, max_examples=40, derandomize=True)

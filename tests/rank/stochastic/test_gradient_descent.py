@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tamis.kernels.arrays.entropy import effective_number
-from tamis.rank.stochastic._feature_weighting import (
+from tamis.rank.stochastic._gradient_descent import (
+    METHODS,
+    GradientDescent,
     count_draws,
     count_errors,
     draw_subsets,
@@ -243,3 +245,45 @@ def test_features_that_share_the_mass_evenly_are_counted(shared_by):
 @given(problem=problems())
 def test_the_effective_number_is_between_one_and_all(problem):
     assert 1 <= effective_number(problem[0]) <= problem[0].size * (1 + 1e-12)
+
+
+def descent(method, **parameters):
+    return GradientDescent(method, **{"learning_rate": 1e-4, "decay": 10.0, "noise": 0.0, **parameters})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_methods_take_the_same_first_step(method):
+    uniform, counted = np.full(5, 0.2), np.random.RandomState(0).uniform(size=5)
+    moved, outside = descent(method).step(uniform, counted, 0, np.random.RandomState(0))
+    expected = uniform - 1e-4 / 5 * (counted - counted.mean())
+    np.testing.assert_allclose(moved, expected, atol=1e-8)
+    assert not outside
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_steps_never_leave_the_simplex(method):
+    rng = np.random.RandomState(0)
+    probability = np.full(6, 1 / 6)
+    for n in range(50):
+        counted = rng.standard_normal(6) * (probability > 0)
+        probability, _ = descent(method, learning_rate=30.0, noise=0.1).step(probability, counted, n, rng)
+        assert probability.min() >= 0
+        assert probability.sum() == pytest.approx(1)
+
+
+def test_diffusion_without_noise_is_the_euclidean_gradient():
+    probability, counted = np.array([0.02, 0.3, 0.68]), np.array([0.3, 0.1, 0.2])
+    for rate in (0.01, 5.0):
+        moved, diffused = (
+            descent(method, learning_rate=rate).step(probability, counted, 3, np.random.RandomState(0))
+            for method in ("euclidean", "diffusion")
+        )
+        np.testing.assert_allclose(diffused[0], moved[0], atol=1e-15)
+        assert diffused[1] == moved[1] == (rate == 5.0)
+
+
+def test_steps_shrink_as_the_schedule_says():
+    rate = descent("natural", learning_rate=3.0, decay=20.0)
+    assert rate.step_size(0) == 3.0
+    assert rate.step_size(20) == 1.5
+    assert rate.step_size(180) == pytest.approx(0.3)

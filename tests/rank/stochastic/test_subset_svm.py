@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.svm import LinearSVC
 
-from tamis.rank.stochastic._batched_svm import descend_dual, descend_primal, fit_svm
+from tamis.rank.stochastic._subset_svm import coordinate_descent_dual, fit_svm, newton_primal
 
 QUICK = settings(deadline=None, max_examples=30, derandomize=True)
 SHAPES = [(4, 30, 3), (3, 12, 20), (2, 10, 10)]  # more rows than columns, fewer, as many
@@ -23,7 +23,7 @@ def make_problem(shape, n_labelings=2, seed=0):
 
 def solve_dual(tables, signs, cost, tol=1e-9):
     gram = tables @ tables.transpose(0, 2, 1) + 1.0
-    return descend_dual(gram, signs, cost, tol=tol, max_iter=20_000)[0]
+    return coordinate_descent_dual(gram, signs, cost, tol=tol, max_iter=20_000)[0]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -46,7 +46,7 @@ def test_machines_are_those_of_scikit_learn(shape):
 def test_dual_and_primal_have_the_same_solution(seed, n_rows, n_columns, scale):
     tables, signs, cost = make_problem((2, n_rows, n_columns), seed=seed)
     cost *= scale
-    weights, intercept = descend_primal(tables, signs, cost, tol=1e-9, max_iter=1000)
+    weights, intercept = newton_primal(tables, signs, cost, tol=1e-9, max_iter=1000)
     signed = solve_dual(tables, signs, cost) * signs
     np.testing.assert_allclose(signed @ tables, weights, atol=1e-6)
     np.testing.assert_allclose(signed.sum(axis=2), intercept, atol=1e-6)
@@ -56,7 +56,7 @@ def test_dual_and_primal_have_the_same_solution(seed, n_rows, n_columns, scale):
 @given(seed=st.integers(0, 2**31 - 1), n_rows=st.integers(2, 15), n_columns=st.integers(1, 6))
 def test_the_primal_solution_has_no_slope(seed, n_rows, n_columns):
     tables, signs, cost = make_problem((2, n_rows, n_columns), seed=seed)
-    weights, intercept = descend_primal(tables, signs, cost, tol=1e-10, max_iter=1000)
+    weights, intercept = newton_primal(tables, signs, cost, tol=1e-10, max_iter=1000)
     slack = 1.0 - signs * (weights @ tables.transpose(0, 2, 1) + intercept[:, :, None])
     pull = 2.0 * cost * np.maximum(slack, 0.0) * signs
     np.testing.assert_allclose(weights, pull @ tables, atol=1e-6)

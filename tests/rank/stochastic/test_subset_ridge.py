@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
-from tamis.rank.stochastic._batched_ridge import fit_ridge
+from tamis.rank.stochastic._subset_ridge import fit_ridge
 
 SHAPES = [(4, 30, 3), (3, 6, 20), (2, 7, 7)]  # more rows than columns, fewer, as many
 

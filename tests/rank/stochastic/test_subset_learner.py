@@ -10,11 +10,11 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.class_weight import compute_sample_weight
 
 from tamis import OFW
-from tamis.rank.stochastic import SubsetNeighbors, SubsetRidge, SubsetSVM, SubsetTree, _learners
-from tamis.rank.stochastic._named import NAMED, open_learner
-from tamis.rank.stochastic._split import Splitter
+from tamis.rank.stochastic import SubsetNeighbors, SubsetRidge, SubsetSVM, SubsetTree, _subset_learner
+from tamis.rank.stochastic._energy import Splitter
+from tamis.rank.stochastic._ofw import LEARNERS, make_learner
 from tamis.rank.stochastic._subset_estimator import SubsetEstimator, seeded_copy
-from tamis.rank.stochastic._table import SubsetTable, hide_repeats, scale_table
+from tamis.rank.stochastic._subset_learner import SubsetTable, mask_repeats, scale_table
 
 PAIRS = {
     "svm": (SubsetSVM(tol=1e-8), LinearSVC(tol=1e-8, max_iter=100_000)),
@@ -145,10 +145,10 @@ def test_more_neighbors_than_rows_are_all_rows():
     assert np.all(found.predict(X[None, :, :2]) == np.bincount(codes).argmax())
 
 
-LEARNERS = [*NAMED.values(), SubsetEstimator(DecisionTreeClassifier(max_depth=2))]
+EVERY_LEARNER = [*LEARNERS.values(), SubsetEstimator(DecisionTreeClassifier(max_depth=2))]
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@pytest.mark.parametrize("learner", EVERY_LEARNER, ids=repr)
 def test_a_feature_drawn_twice_counts_once(learner):
     X, codes = make_rows()
     split = draw_split(codes)
@@ -161,7 +161,7 @@ def test_a_feature_drawn_twice_counts_once(learner):
 
 
 @pytest.mark.parametrize(
-    "learner", [SubsetSVM(tol=1e-8), *(each for name, each in NAMED.items() if name != "svm")], ids=repr
+    "learner", [SubsetSVM(tol=1e-8), *(each for name, each in LEARNERS.items() if name != "svm")], ids=repr
 )  # machines that stop early stop when all of a block are good enough
 @pytest.mark.parametrize("one_vs_all", [True, False])
 def test_blocks_of_subsets_change_nothing(learner, one_vs_all, monkeypatch):
@@ -172,12 +172,12 @@ def test_blocks_of_subsets_change_nothing(learner, one_vs_all, monkeypatch):
     seen = []
     take = SubsetTable.take
     monkeypatch.setattr(SubsetTable, "take", lambda self, rows, part: seen.append(len(part)) or take(self, rows, part))
-    monkeypatch.setattr(_learners, "_NUMBERS", 1)
+    monkeypatch.setattr(_subset_learner, "_BLOCK_NUMBERS", 1)
     np.testing.assert_array_equal(learner.predict_split(SubsetTable(X), subsets, split, 0), whole)
     assert seen == [1] * 7
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@pytest.mark.parametrize("learner", EVERY_LEARNER, ids=repr)
 def test_sparse_tables_give_the_same_and_only_the_columns_in_use_are_made_dense(learner, monkeypatch):
     X, codes = make_rows()
     X = np.where(np.abs(X) < 0.8, 0.0, X)
@@ -193,9 +193,9 @@ def test_sparse_tables_give_the_same_and_only_the_columns_in_use_are_made_dense(
     assert max(dense) <= 5
 
 
-def test_repeats_are_hidden_and_the_rest_is_sorted():
+def test_repeats_are_masked_and_the_rest_is_sorted():
     subsets = np.array([[3, 1, 3, 3], [2, 0, 1, 4]])
-    assert hide_repeats(subsets, 9).tolist() == [[1, 3, 9, 9], [0, 1, 2, 4]]
+    assert mask_repeats(subsets, 9).tolist() == [[1, 3, 9, 9], [0, 1, 2, 4]]
     assert subsets[0].tolist() == [3, 1, 3, 3]
 
 
@@ -210,12 +210,12 @@ def test_subsets_are_taken_side_by_side_with_zeros_for_repeats(kind):
 def test_columns_get_unit_variance_and_dense_ones_zero_mean(kind):
     X = make_rows()[0] * 50.0 + 3.0
     X[:, 2] = 7.0
-    scaled = scale_table(kind(X), np.array([5, 2, 1]), standardize=True, single=False)
+    scaled = scale_table(kind(X), np.array([5, 2, 1]), standardize=True, single_precision=False)
     values = scaled.toarray() if sparse.issparse(scaled) else scaled
     np.testing.assert_allclose(values[:, [0, 2]].std(axis=0), 1.0)
     assert sparse.issparse(scaled) or np.allclose(values.mean(axis=0), 0.0)
     np.testing.assert_array_equal(values[:, 1], 0.0)
-    plain = scale_table(kind(X), np.array([5]), standardize=False, single=True)
+    plain = scale_table(kind(X), np.array([5]), standardize=False, single_precision=True)
     assert plain.dtype == np.float64  # unscaled numbers may be too large for less
 
 
@@ -234,12 +234,12 @@ def test_a_classifier_that_draws_is_given_a_seed_for_every_subset():
     assert len({each.tobytes() for each in one}) > 1
 
 
-def test_names_learners_and_classifiers_open_as_learners():
-    assert open_learner("hamming", None).metric == "hamming"
-    assert open_learner("svm", None) is not NAMED["svm"]
+def test_names_learners_and_classifiers_become_learners():
+    assert make_learner("hamming", None).metric == "hamming"
+    assert make_learner("svm", None) is not LEARNERS["svm"]
     given = SubsetRidge(alpha=3.0)
-    assert open_learner(given, None).alpha == 3.0
-    assert isinstance(open_learner(KNeighborsClassifier(), 2), SubsetEstimator)
+    assert make_learner(given, None).alpha == 3.0
+    assert isinstance(make_learner(KNeighborsClassifier(), 2), SubsetEstimator)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsClassifier
 
-from tamis.rank.stochastic._batched_neighbors import euclidean_keys, hamming_keys, vote_neighbors
+from tamis.rank.stochastic._subset_neighbors import euclidean_keys, hamming_keys, vote_neighbors
 
 QUICK = settings(deadline=None, max_examples=40, derandomize=True)
 

@@ -1,4 +1,4 @@
-"""Classifiers on subsets that were drawn from a probability: Figure 1 of the paper."""
+"""An ensemble of classifiers, each on a subset of features: Figure 1 of Gadat & Younes (2007)."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from scipy import sparse
 
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.scaling import measure_columns
-from tamis.rank.stochastic._learners import SubsetLearner, SubsetModels
-from tamis.rank.stochastic._table import SubsetTable
+from tamis.rank.stochastic._subset_learner import SubsetLearner, SubsetModels, SubsetTable
 
-_NUMBERS = 2**24  # that voters hold at a time while they learn or judge
-_ROWS = 2048  # that are judged at a time
+_BLOCK_NUMBERS = 2**24  # numbers held at a time by the classifiers of one block
+_BLOCK_ROWS = 2048  # rows predicted at a time
 
 
 @dataclass(frozen=True)
-class VotersBlock:
-    """Some voters, and what they need to be asked about other rows.
+class EnsembleBlock:
+    """Some classifiers of an ensemble, with the columns that they use and how these were scaled.
 
     Attributes
     ----------
     columns : ndarray
-        The columns of the table that any of them looks at.
+        The columns of the table that any of them uses.
     center, scale : ndarray
-        What is taken out of these columns, and what they are multiplied by.
-    subsets : ndarray of shape (n_voters, subset_size)
-        Places among the columns.
+        Subtracted from these columns, and multiplied by.
+    subsets : ndarray of shape (n_classifiers, subset_size)
+        Indices into ``columns``.
     models : SubsetModels
     """
 
@@ -40,45 +39,48 @@ class VotersBlock:
     models: SubsetModels
 
     def predict(self, X: Any) -> np.ndarray:
-        """Codes that each voter gives to each row."""
+        """Codes that each classifier gives to each row."""
         table = SubsetTable((_dense(X, self.columns) - self.center) * self.scale)
         return self.models.predict(table.take(np.arange(X.shape[0]), self.subsets))[:, 0]
 
 
 @dataclass(frozen=True)
-class Voters:
-    """Trained classifiers."""
+class SubsetEnsemble:
+    """Trained classifiers, in blocks that fit into memory."""
 
-    parts: Sequence[VotersBlock]
+    parts: Sequence[EnsembleBlock]
 
     def predict(self, X: Any) -> np.ndarray:
-        """Codes that each voter gives to each row: shape (n_voters, n_rows)."""
+        """Codes that each classifier gives to each row: shape (n_classifiers, n_rows)."""
         return np.concatenate(
-            [np.concatenate([part.predict(X[rows]) for part in self.parts]) for rows in blocks(X.shape[0], _ROWS)],
+            [
+                np.concatenate([part.predict(X[rows]) for part in self.parts])
+                for rows in blocks(X.shape[0], _BLOCK_ROWS)
+            ],
             axis=1,
         )
 
 
-def train_voters(
+def fit_ensemble(
     learner: SubsetLearner, X: Any, codes: np.ndarray, n_classes: int, subsets: np.ndarray, *, standardize: bool
-) -> Voters:
-    """Train a classifier on each subset of the columns of ``X``, with all rows; some at a time."""
+) -> SubsetEnsemble:
+    """Train a classifier on each subset of the columns of ``X``, with all rows."""
     size = subsets.shape[1]
     held = learner.numbers_per_subset(codes.size, 1, size, n_classes) + 4 * codes.size * size
-    some = blocks(len(subsets), _NUMBERS // held)
-    return Voters([_train(learner, X, codes, n_classes, subsets[part], standardize) for part in some])
+    parts = blocks(len(subsets), _BLOCK_NUMBERS // held)
+    return SubsetEnsemble([_fit_block(learner, X, codes, n_classes, subsets[part], standardize) for part in parts])
 
 
-def _train(
+def _fit_block(
     learner: SubsetLearner, X: Any, codes: np.ndarray, n_classes: int, subsets: np.ndarray, standardize: bool
-) -> VotersBlock:
+) -> EnsembleBlock:
     columns, places = np.unique(subsets, return_inverse=True)
     places = places.reshape(subsets.shape)
     dense = _dense(X, columns)
     center, scale = measure_columns(dense) if standardize else (np.zeros(columns.size), np.ones(columns.size))
     tables = SubsetTable((dense - center) * scale).take(np.arange(codes.size), places)
     models = learner.fit_subsets(tables, codes[None], np.ones(codes.size), n_classes)
-    return VotersBlock(columns, center, scale, places, models)
+    return EnsembleBlock(columns, center, scale, places, models)
 
 
 def _dense(X: Any, columns: np.ndarray) -> np.ndarray:

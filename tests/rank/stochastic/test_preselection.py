@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tamis.rank.stochastic import _correlation_groups as correlation_groups
-from tamis.rank.stochastic._correlation_groups import group_columns
+from tamis.rank.stochastic import _preselection
+from tamis.rank.stochastic._preselection import group_columns
 
 
 def group_slowly(X, priority, threshold):
@@ -36,7 +36,7 @@ def make_copies(n_hidden=4, copies=6, noise=0.4, seed=0):
 def test_groups_are_those_of_the_loop_whatever_the_width_of_the_blocks(seed, noise, threshold, width):
     X, priority = make_copies(noise=noise, seed=seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(correlation_groups, "_WIDTH", width)
+        patch.setattr(_preselection, "_BLOCK_COLUMNS", width)
         found = group_columns(X, priority, threshold)
     np.testing.assert_array_equal(found, group_slowly(X, priority, threshold))
 
