@@ -12,8 +12,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._sklearn import Interval, check_feature_names_in, fit_context
+from tamis.dictionary._edge_detection import STEPS, Plane, iterate_planes, locate_places, widen_pixels
 from tamis.kernels.arrays.blocks import blocks, map_in_threads
-from tamis.kernels.signals.edges import STEPS, Plane, iterate_planes, locate_places, widen_pixels
 
 _BLOCK_PIXELS = 2**18  # of one block of images: a few arrays of this size are held at once
 
