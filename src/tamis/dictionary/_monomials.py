@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._sklearn import Interval
 from tamis.dictionary._base import FiniteDictionary
 from tamis.kernels.arrays.columns import Columns
+from tamis.kernels.arrays.tolerances import ROUNDING
 
 _MOST_CANDIDATES = 50_000_000
 _GROUP_WIDTH = 256  # columns of the left factor of one matrix product
@@ -161,7 +162,7 @@ class _MonomialColumns(Columns):
         size = self._product(self.variables**2, weight, power=2)[:, 0]
         self._mean = mean if fit_intercept else np.zeros_like(mean)
         norm2 = size - self.total * self._mean**2
-        self.norm2 = np.where(norm2 <= 1e-12 * size, 0.0, norm2)
+        self.norm2 = np.where(norm2 <= ROUNDING.float64 * size, 0.0, norm2)
 
     def _groups(self, width: int) -> Iterator[slice]:
         """Runs of prefixes that share one matrix product with ``width`` columns each."""

@@ -18,12 +18,12 @@ from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.copies import order_columns
 from tamis.kernels.arrays.scaling import rescale_safely
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
+from tamis.kernels.arrays.tolerances import TRAINED_TIE
 from tamis.rank.model._split_scores import rank_values, split_information, split_variance, value_range
 
 _ENTRIES = 2**22  # of a table that are counted at a time
 _NOTHING = 1e-12  # importance that rounding makes of splits that gain nothing
 _STEPS = 30  # binary digits of a quantity, counted from its spread
-_TIE = 1e-9  # relative difference of scores that sums in another order may make
 _TREES = {
     ("classification", False): DecisionTreeClassifier,
     ("classification", True): RandomForestClassifier,
@@ -194,7 +194,7 @@ class TreeSelector(Ranker):
         scores[distinct] = np.where(tree.feature_importances_ > _NOTHING, tree.feature_importances_, np.nan)
         trees = tree.estimators_ if is_forest else [tree]
         n_splits = int(sum(each.get_n_leaves() - 1 for each in trees))
-        ranking = Ranking.from_scores(scores, rounding=_TIE)
+        ranking = Ranking.from_scores(scores, rounding=TRAINED_TIE)
         n_chosen, reason = self._choose(ranking, distinct.size, n_splits)
         depth = int(max(each.get_depth() for each in trees))
         certificate = {"converged": True, "n_splits": n_splits, "depth": depth}
@@ -207,13 +207,13 @@ class TreeSelector(Ranker):
             return 0, "no split that is allowed gains anything"
         if self.n_trees == 1:
             return n_used, f"the tree splits on {n_used} {of}, at {n_splits} node{'s' * (n_splits > 1)}"
-        mean = (1.0 - _TIE) / n_distinct  # all the same is not below the mean
+        mean = (1.0 - TRAINED_TIE) / n_distinct  # all the same is not below the mean
         above = int(np.count_nonzero(ranking.scores[ranking.order] >= mean))
         return above, f"{above} {of} reach the mean importance in the forest ({mean:.2g})"
 
     def _rank_splits(self, codes: Any, target: np.ndarray, task: str) -> Ranking:
         """Features by their best split; half of them are chosen, as there is no criterion to stop by."""
-        ranking = Ranking.from_scores(self._score_splits(codes, target, task), rounding=_TIE)
+        ranking = Ranking.from_scores(self._score_splits(codes, target, task), rounding=TRAINED_TIE)
         half = min(max(1, codes.shape[1] // 2), ranking.order.size)
         reason = f"the first {half} of {codes.shape[1]} features: half, for want of a criterion"
         return replace(ranking, n_chosen=half, reason=reason)

@@ -151,7 +151,7 @@ class AgnosRanker(Ranker):
         found, losses = train_as_thesis(loader, plan, *run)
         scores = np.full(loader.rows.table.shape[1], np.nan)
         scores[loader.rows.columns] = found.cpu().numpy()
-        ranking = Ranking.from_scores(scores, rounding=1e-6)
+        ranking = Ranking.from_scores(scores, rounding=ROUNDING.float32)  # the network is in single precision
         return self._finish(ranking, losses, [loader.rows.columns.size] * len(losses))
 
     def _finish(self, ranking: Ranking, losses: list[float], n_in_use: list[int]) -> Ranking:
