@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._sklearn import Interval
 from tamis.dictionary._base import FiniteDictionary
 from tamis.kernels.arrays.columns import Columns
+from tamis.kernels.arrays.scaling import measure_columns
 from tamis.kernels.arrays.tolerances import ROUNDING
 
 _MOST_CANDIDATES = 50_000_000
@@ -101,11 +102,10 @@ class Monomials(FiniteDictionary):
         self.n_features_in_ = X.shape[1]
         self.mean_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
         if self.standardize:
-            varies = np.any(X[0] != X, axis=0)
-            mean = np.average(X, axis=0, weights=sample_weight)
-            scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=sample_weight))
-            self.mean_ = np.where(varies, mean, X[0]).astype(float)
-            self.scale_ = np.where(varies, scale, 1.0).astype(float)
+            mean, inverse = measure_columns(X, sample_weight)
+            varies = inverse > 0
+            self.mean_ = np.where(varies, mean, X[0])
+            self.scale_ = 1.0 / np.where(varies, inverse, 1.0)
         return self
 
     def candidates(

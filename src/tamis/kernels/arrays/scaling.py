@@ -43,7 +43,7 @@ def standardize_columns(X: Array) -> Array:
     """
     X = rescale_columns(X)
     columns = as_columns(X)
-    scale = _inverse_deviations(columns, X.shape[0])
+    scale = _inverse_deviations(columns)
     if sparse.issparse(X):
         return (X @ sparse.diags_array(scale.astype(X.dtype))).tocsr()
     xp, _, _ = get_namespace_and_device(X)
@@ -53,10 +53,10 @@ def standardize_columns(X: Array) -> Array:
     return Z
 
 
-def measure_columns(X: Array) -> tuple[np.ndarray, np.ndarray]:
+def measure_columns(X: Array, sample_weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Mean of every column, and one over its standard deviation, zero where it is constant: for other rows to come."""
-    columns = as_columns(X)
-    return to_numpy(columns.means(np.arange(X.shape[1]))), _inverse_deviations(columns, X.shape[0])
+    columns = as_columns(X, sample_weight)
+    return columns.means(np.arange(X.shape[1])), _inverse_deviations(columns)
 
 
 def standard_deviations(X: Array) -> np.ndarray:
@@ -69,9 +69,9 @@ def varying_columns(X: Array) -> np.ndarray:
     return np.flatnonzero(to_numpy(as_columns(X).norm2) > 0)
 
 
-def _inverse_deviations(columns: Columns, n_rows: int) -> np.ndarray:
+def _inverse_deviations(columns: Columns) -> np.ndarray:
     norm2 = to_numpy(columns.norm2)
-    return np.sqrt(np.divide(n_rows, norm2, out=np.zeros_like(norm2), where=norm2 > 0))
+    return np.sqrt(np.divide(columns.total, norm2, out=np.zeros_like(norm2), where=norm2 > 0))
 
 
 def scale_columns(X: Array, deviations: np.ndarray) -> Array:
