@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, ColumnCandidates, Ranker, Ranking, StopDecision, StoppingRule, track
 from tamis.base._validation import check_classes
+from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.neighbors.search import nearest_neighbors
 from tamis.kernels.neighbors.two_nn import fit_two_nn
 from tamis.rank._checkpoint import Checkpoint, check_place
