@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from tamis import FisherScore
 from tamis.datasets import load, names
 from tamis.dictionary import Edges
-from tamis.kernels.signals.edges import find_edges, locate_places, spread_edges, widen_pixels
+from tamis.dictionary._edge_detection import find_edges, locate_places, spread_edges, widen_pixels
 from tests.oracles import edges as oracle
 
 ORIENTATIONS = (0, 45, 90, 135)

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from tamis import FisherScore
 from tamis.dictionary import Edges
-from tamis.kernels.signals.edges import STEPS
+from tamis.dictionary._edge_detection import STEPS
 from tamis.plots import EdgeMapDisplay
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tamis.kernels.arrays.tolerances import ROUNDING
+
 RANDOM, ALL_FEATURES = "random", "all features"
 
 _COLUMNS = ("dataset", "ranker", "seed", "k", "metric", "value", "seconds", "n_kept", "evaluation", "error")
@@ -20,7 +22,6 @@ _LEGEND = {
     "!": "failed for some seeds or all, see the column 'error'",
 }
 _MARGIN = len(" ± 0.000 ~~")
-_ROUNDING = 1e-12  # the same mean over other numbers of seeds differs in its last digits
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Comparison:
             center, spread = random.get((line["dataset"], line["metric"], line["k"]), (math.nan, math.nan))
             sign = 1.0 if self.higher_is_better[line["metric"]] else -1.0
             line["random_mean"], line["random_std"] = center, spread
-            line["like_random"] = bool(sign * (line["mean"] - center) <= spread + _ROUNDING * abs(center))
+            line["like_random"] = bool(sign * (line["mean"] - center) <= spread + ROUNDING.float64 * abs(center))
         return {name: [line[name] for line in lines] for name in lines[0]} if lines else {}
 
     def plot(self, *, metric: str | None = None, dataset: str | None = None, ax: Any = None) -> Any:

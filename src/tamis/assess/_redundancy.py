@@ -13,7 +13,8 @@ from tamis.assess._tables import read_table
 from tamis.base import Ranking
 from tamis.base._validation import known_names
 from tamis.kernels.arrays.blocks import blocks
-from tamis.kernels.arrays.columns import Columns, as_columns, rounding_of, to_numpy
+from tamis.kernels.arrays.columns import Columns, as_columns, to_numpy
+from tamis.kernels.arrays.tolerances import ROUNDING
 
 _BLOCK = 2**23  # correlations held at once
 
@@ -118,7 +119,7 @@ def redundancy(
     check_names(support, table_names)
     kept = as_support(support, table.shape[1])
     names = _settle_names(table.shape[1], feature_names, table_names, support)
-    rounding = 10 * rounding_of(table)  # squares, and means up to a hundred spreads, cost a digit
+    rounding = 10 * ROUNDING.of(table)  # squares, and means up to a hundred spreads, cost a digit
     columns = as_columns(table)
     varies = to_numpy(columns.norm2) > 0
     covered = ~varies

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from tamis._sklearn import get_namespace, safe_indexing
 from tamis.base._validation import check_table, known_names
-from tamis.kernels.arrays.scaling import scale_columns, unit_spread
+from tamis.kernels.arrays.scaling import scale_columns, standard_deviations
 
 
 class _Reader(BaseEstimator):
@@ -45,12 +45,12 @@ def read_test_table(X_test: Any, like: Any, names: list[str] | None) -> Any:
 
 
 def kept_columns(X: Any, kept: np.ndarray, X_test: Any, *, standardize: bool) -> tuple[Any, Any]:
-    """The kept columns of both tables, in units of their spread over ``X`` if ``standardize``."""
+    """The kept columns of both tables, in units of their standard deviation over ``X`` if ``standardize``."""
     tables: list[Any] = [None if table is None else safe_indexing(table, kept, axis=1) for table in (X, X_test)]
     if standardize:
-        spread = unit_spread(tables[0])
-        if not sparse.issparse(X):  # distances stay, and digits are saved where the mean dwarfs the spread
+        deviations = standard_deviations(tables[0])
+        if not sparse.issparse(X):  # distances keep their digits where the mean is much larger than the deviation
             origin = tables[0][:1, :]
             tables = [None if table is None else table - origin for table in tables]
-        tables = [None if table is None else scale_columns(table, spread) for table in tables]
+        tables = [None if table is None else scale_columns(table, deviations) for table in tables]
     return tables[0], tables[1]

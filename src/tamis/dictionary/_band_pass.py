@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._sklearn import Interval
 from tamis.dictionary._base import Array, Dictionary, Parameter
+from tamis.kernels.arrays.tolerances import ceil_count
 from tamis.kernels.signals.spectra import power_spectra, transform_bins, weigh_bins
 
 _FLOOR = 1e-12  # of the variance of the training signals: a flat channel has a finite logarithm
@@ -80,7 +81,7 @@ class Bands(Dictionary):
         self._check_band()
         signals = _as_trials(signals)
         n_times = signals.shape[2]
-        needed = int(np.ceil(self.sfreq / self.min_width - 1e-9))
+        needed = ceil_count(self.sfreq / self.min_width)
         if n_times < needed:
             raise ValueError(
                 f"signals of {n_times} times cannot tell bands of min_width={self.min_width:g} Hz apart at "

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from tamis.kernels.arrays.columns import Columns
+from tamis.kernels.arrays.tolerances import floor_count
 
 Array = Any  # numpy, or torch where the map allows it
 
@@ -121,7 +122,7 @@ class Dictionary(BaseEstimator):
         size = len(self.space())
         if 2**size > n:
             return self.from_unit(np.full((1, size), 0.5))
-        levels = max(1, int(np.floor(n ** (1.0 / size) + 1e-9)))
+        levels = max(1, floor_count(n ** (1.0 / size)))
         ends = [p.scale != "circular" for p in self.space()]
         axes = [np.linspace(0.0, 1.0, levels, endpoint=end) for end in ends]
         return self.from_unit(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, size))

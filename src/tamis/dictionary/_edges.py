@@ -12,8 +12,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._sklearn import Interval, check_feature_names_in, fit_context
+from tamis.dictionary._edge_detection import STEPS, Plane, iterate_planes, locate_places, widen_pixels
 from tamis.kernels.arrays.blocks import blocks, map_in_threads
-from tamis.kernels.signals.edges import STEPS, Plane, iterate_planes, locate_places, widen_pixels
+from tamis.kernels.arrays.tolerances import ceil_count
 
 _BLOCK_PIXELS = 2**18  # of one block of images: a few arrays of this size are held at once
 
@@ -138,7 +139,7 @@ class Edges(TransformerMixin, BaseEstimator):
         counts = np.zeros(len(layout), dtype=np.int64)
         for rows in blocks(len(images), self._block_size()):
             counts += self._count(images[rows], planes)
-        needed = max(1, int(np.ceil(self.min_frequency * len(images) - 1e-9)))
+        needed = max(1, ceil_count(self.min_frequency * len(images)))
         kept = (counts >= needed) & (len(images) - counts >= needed)
         if not kept.any():
             raise ValueError(

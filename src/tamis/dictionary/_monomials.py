@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._sklearn import Interval
 from tamis.dictionary._base import FiniteDictionary
 from tamis.kernels.arrays.columns import Columns
+from tamis.kernels.arrays.scaling import measure_columns
+from tamis.kernels.arrays.tolerances import ROUNDING
 
 _MOST_CANDIDATES = 50_000_000
 _GROUP_WIDTH = 256  # columns of the left factor of one matrix product
@@ -100,11 +102,10 @@ class Monomials(FiniteDictionary):
         self.n_features_in_ = X.shape[1]
         self.mean_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
         if self.standardize:
-            varies = np.any(X[0] != X, axis=0)
-            mean = np.average(X, axis=0, weights=sample_weight)
-            scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=sample_weight))
-            self.mean_ = np.where(varies, mean, X[0]).astype(float)
-            self.scale_ = np.where(varies, scale, 1.0).astype(float)
+            mean, inverse = measure_columns(X, sample_weight)
+            varies = inverse > 0
+            self.mean_ = np.where(varies, mean, X[0])
+            self.scale_ = 1.0 / np.where(varies, inverse, 1.0)
         return self
 
     def candidates(
@@ -161,7 +162,7 @@ class _MonomialColumns(Columns):
         size = self._product(self.variables**2, weight, power=2)[:, 0]
         self._mean = mean if fit_intercept else np.zeros_like(mean)
         norm2 = size - self.total * self._mean**2
-        self.norm2 = np.where(norm2 <= 1e-12 * size, 0.0, norm2)
+        self.norm2 = np.where(norm2 <= ROUNDING.float64 * size, 0.0, norm2)
 
     def _groups(self, width: int) -> Iterator[slice]:
         """Runs of prefixes that share one matrix product with ``width`` columns each."""

@@ -15,10 +15,10 @@ from tamis._sklearn import HasMethods, Interval, StrOptions
 from tamis.dictionary._base import Array, Dictionary, FiniteDictionary
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.columns import Columns, as_columns, to_numpy
+from tamis.kernels.arrays.tolerances import CONSTANT
 
 _MOST_BYTES = 2**29  # of features held at once
 _BLOCK_ELEMENTS = 2**22  # features computed at once, times samples
-_CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of a feature
 
 
 class Pool(FiniteDictionary):
@@ -270,7 +270,7 @@ class _PoolColumns(Columns):
             if fit_intercept:
                 self._mean[span] = weight @ raw
             norm2 = self.total * (weight @ (raw - self._mean[None, span]) ** 2)
-            self.norm2[span] = self.xp.where(norm2 <= _CONSTANT**2 * size, self.xp.zeros_like(norm2), norm2)
+            self.norm2[span] = self.xp.where(norm2 <= CONSTANT**2 * size, self.xp.zeros_like(norm2), norm2)
 
     def _raw(self, part: slice) -> Array:
         features = self.pool._at(self.prepared, np.arange(part.start, part.stop))

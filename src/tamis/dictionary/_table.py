@@ -47,6 +47,7 @@ class TableDictionary(Dictionary):
         low, high = xp.min(X, axis=0), xp.max(X, axis=0)
         if not bool(xp.any(high > low)):
             raise ValueError("every column of the table is constant: a function of it does not vary; add other columns")
+        # measure_columns would need scikit-learn's array-API dispatch to be on for tensors; dictionaries do not
         wide = xp.astype(X, xp.float64)
         mean = xp.mean(wide, axis=0)
         deviation = xp.where(high > low, xp.std(wide, axis=0), xp.zeros_like(mean))

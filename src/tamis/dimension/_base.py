@@ -15,7 +15,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from tamis._sklearn import Interval, fit_context, get_namespace_and_device, is_numpy_namespace, move_to, safe_indexing
 from tamis.base._validation import check_array_library, check_table
-from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, rescale_safely, standardize_columns
+from tamis.kernels.arrays.scaling import rescale_safely, standardize_columns
+from tamis.kernels.arrays.tolerances import floor_count
 
 _LEAST_SAMPLES = 3  # two points have one distance, which can be compared with nothing
 
@@ -115,7 +116,7 @@ class DimensionEstimator(BaseEstimator):
         searches_neighbors = "array_api" in self.provides  # in any kind of table, which is centered on the way
         table = table if searches_neighbors else table.astype(float, copy=False)
         if self.standardize:
-            return standardize_columns(ldexp_columns(table, overflow_exponents(table)))
+            return standardize_columns(table)
         table = rescale_safely(table)
         if searches_neighbors:
             return table.tocsr() if sparse.issparse(table) else table
@@ -123,7 +124,7 @@ class DimensionEstimator(BaseEstimator):
 
     def _subsample(self, state: Any, n_samples: int, rng: np.random.RandomState) -> tuple[np.ndarray, int]:
         """Dimensions of random subsamples, and how many rows each has."""
-        size = max(int(self.subsample * n_samples + 1e-9), _LEAST_SAMPLES)
+        size = max(floor_count(self.subsample * n_samples), _LEAST_SAMPLES)
         n_draws = self.n_subsamples if size < n_samples else 0
         seeds = rng.randint(np.iinfo(np.int32).max, size=n_draws)
         estimates = Parallel(n_jobs=self.n_jobs)(

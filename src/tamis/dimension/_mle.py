@@ -10,8 +10,7 @@ import numpy as np
 from tamis._sklearn import Interval, StrOptions
 from tamis.dimension._base import DimensionEstimator
 from tamis.dimension._neighborhoods import Neighborhoods, find_neighborhoods
-
-_EQUAL = 1e-12  # logarithm of a ratio of distances that rounding alone explains
+from tamis.kernels.arrays.tolerances import EQUAL_DISTANCE
 
 
 class MLE(DimensionEstimator):
@@ -102,7 +101,7 @@ class MLE(DimensionEstimator):
             return 0.0
         if self.aggregate == "mean":
             return float(np.mean(_local_dimension(count, total)[count > 0]))
-        return float(count.sum() / total.sum()) if total.sum() > _EQUAL * count.sum() else np.inf
+        return float(count.sum() / total.sum()) if total.sum() > EQUAL_DISTANCE * count.sum() else np.inf
 
     def _local(self, state: Neighborhoods) -> np.ndarray:
         return _local_dimension(*sum_log_ratios(state.distances[:, : self._k(state.distances.shape[0])]))
@@ -121,6 +120,6 @@ def sum_log_ratios(distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _local_dimension(count: np.ndarray, total: np.ndarray) -> np.ndarray:
     """One term less than there are, against the bias of an inverse; a single term is taken as it is."""
-    is_finite = total > _EQUAL * count
+    is_finite = total > EQUAL_DISTANCE * count
     dimension = np.divide(np.maximum(count - 1, 1), total, out=np.full(total.size, np.inf), where=is_finite)
     return np.where(count > 0, dimension, 0.0)

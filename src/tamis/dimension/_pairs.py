@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tamis.kernels.arrays.blocks import blocks
+from tamis.kernels.arrays.tolerances import EQUAL_DISTANCE, floor_count
 
 _BLOCK = 2**20  # numbers held at a time
 _CLOSE = 1e-6  # squared distance, relative to the size of the points, below which the product has lost too many digits
-_EQUAL = 1e-12  # relative difference of squared distances that rounding alone explains
 
 
 def pair_blocks(X: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
@@ -74,7 +74,7 @@ class ClosePairs:
     @property
     def n_inner(self) -> int:
         """Pairs within the inner radius, those at it included."""
-        return int(np.searchsorted(self.d2, self.d2[self.inner] * (1 + _EQUAL), side="right"))
+        return int(np.searchsorted(self.d2, self.d2[self.inner] * (1 + EQUAL_DISTANCE), side="right"))
 
     @property
     def log_radii(self) -> float:
@@ -92,8 +92,8 @@ def close_pairs(X: np.ndarray, n_neighbors: int, ratio: float) -> ClosePairs | N
     while True:
         d2, first, second = nearest_pairs(X, count)
         outer = d2.size - 1
-        below = int(np.searchsorted(d2, d2[outer] * (1 - _EQUAL)))
-        inner = min(max(int(ratio * d2.size + 1e-9), 1), below) - 1
+        below = int(np.searchsorted(d2, d2[outer] * (1 - EQUAL_DISTANCE)))
+        inner = min(max(floor_count(ratio * d2.size), 1), below) - 1
         if inner >= 0:
             return ClosePairs(d2, first, second, inner, outer)
         if d2.size < count:

@@ -6,8 +6,7 @@ import numpy as np
 
 from tamis.dimension._base import DimensionEstimator, rows_of
 from tamis.dimension._pairs import pair_distances
-
-_EQUAL = 1e-12  # relative spread that rounding alone explains
+from tamis.kernels.arrays.tolerances import EQUAL_DISTANCE
 
 
 class PairwiseSparsity(DimensionEstimator):
@@ -55,7 +54,7 @@ class PairwiseSparsity(DimensionEstimator):
         mean, variance = distance_moments(rows_of(state, rows))
         if mean == 0:
             return 0.0
-        return float(mean**2 / (2 * variance)) if variance > (_EQUAL * mean) ** 2 else np.inf
+        return float(mean**2 / (2 * variance)) if variance > (EQUAL_DISTANCE * mean) ** 2 else np.inf
 
 
 def distance_moments(X: np.ndarray) -> tuple[float, float]:

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tamis.dictionary import Edges
+from tamis.dictionary._edge_detection import STEPS
 from tamis.kernels.arrays.columns import to_numpy
-from tamis.kernels.signals.edges import STEPS
 from tamis.plots._path import _pyplot
 
 _TITLES = {0: "horizontal —", 45: "diagonal ╱", 90: "vertical |", 135: "diagonal ╲"}  # noqa: RUF001

@@ -17,7 +17,7 @@ def test_blocks_cover_every_index_once(total, size):
 
 @pytest.mark.parametrize("n_threads", [1, 4])
 def test_results_come_in_the_order_of_the_parts(n_threads, monkeypatch):
-    monkeypatch.setattr(module, "_openmp_effective_n_threads", lambda: n_threads)
+    monkeypatch.setattr(module, "openmp_effective_n_threads", lambda: n_threads)
     parts = [np.arange(i, i + 5) for i in range(20)]
     assert list(map_in_threads(np.sum, parts)) == [int(part.sum()) for part in parts]
     assert list(map_in_threads(np.sum, [])) == []

@@ -7,7 +7,7 @@ import sklearn
 import torch
 from scipy import sparse
 
-from tamis.kernels.arrays.columns import as_columns, rounding_of
+from tamis.kernels.arrays.columns import as_columns
 from tests.oracles.gram_schmidt import centered
 
 N, D = 37, 9
@@ -157,7 +157,3 @@ def test_the_table_is_not_written_to(table, container):
     columns.dot(directions(columns, WEIGHTS["any weights"], True)[1])
     columns.columns(EVERY)
     np.testing.assert_array_equal(table, before)
-
-
-def test_rounding_follows_the_precision_of_the_table():
-    assert rounding_of(np.ones(2, dtype=np.float32)) > 1e3 * rounding_of(np.ones(2))

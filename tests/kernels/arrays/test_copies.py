@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.kernels.arrays.copies import distinct_columns, order_by_values
-from tamis.kernels.subset.column_subset import center_columns
+from tamis.kernels.arrays.scaling import center_columns
 
 
 def distinct(X):

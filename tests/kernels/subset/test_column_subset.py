@@ -5,11 +5,11 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from tamis.kernels.arrays.scaling import center_columns
 from tamis.kernels.subset.column_subset import (
     Basis,
     PivotedSearch,
     ReconstructionSearch,
-    center_columns,
     compress_rows,
     explained_by_each,
     first_largest,
@@ -27,54 +27,6 @@ def table(shape, seed=0):
 
 
 @SHAPES
-@pytest.mark.parametrize("scale", [True, False])
-def test_centered_columns_have_the_covariances_as_products(shape, scale):
-    X = table(shape)
-    Z, norm2 = center_columns(X, scale=scale)
-    expected = np.atleast_2d(np.cov(X.T, bias=True))
-    if scale:
-        spread = X.std(axis=0)
-        expected = expected / np.outer(spread, spread)
-    np.testing.assert_allclose(Z.T @ Z, expected, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(norm2, np.diag(expected), rtol=1e-12)
-
-
-@pytest.mark.parametrize("scale", [True, False])
-def test_shares_sum_to_one(scale):
-    Z, norm2 = center_columns(table((12, 40)), scale=scale, share=True)
-    assert norm2.sum() == pytest.approx(1)
-    np.testing.assert_allclose(np.sum(Z**2, axis=0), norm2, rtol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("scale", [True, False])
-@pytest.mark.parametrize("value", [0.0, 0.1, -3.7, 1e9, 1e-9, 1 / 3])
-def test_a_constant_column_is_exactly_zero(dtype, scale, value):
-    X = table((30, 4)).astype(dtype)
-    X[:, 2] = value
-    Z, norm2 = center_columns(X, scale=scale)
-    assert Z.dtype == dtype
-    assert norm2.dtype == np.float64
-    assert norm2[2] == 0
-    assert not Z[:, 2].any()
-    assert np.all(np.delete(norm2, 2) > 0)
-
-
-@pytest.mark.parametrize("unit", [1e-200, 1e-30, 1e150, 1e300])
-def test_very_small_and_very_large_units_are_scaled_away(unit):
-    X = table((30, 4))
-    Z, norm2 = center_columns(X * unit, scale=True)
-    np.testing.assert_allclose(Z, center_columns(X, scale=True)[0], rtol=1e-9, atol=1e-12)
-    np.testing.assert_array_equal(norm2, 1)
-
-
-def test_a_large_mean_is_taken_out_exactly():
-    X = np.random.RandomState(0).standard_normal((50, 3))
-    Z, _ = center_columns(X + 1e8, scale=False)
-    np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-17)
-
-
-@SHAPES
 def test_compression_keeps_the_products_of_columns_and_no_more_rows_than_columns(shape):
     Z, _ = center_columns(table(shape), scale=True)
     small = compress_rows(Z)
@@ -83,7 +35,7 @@ def test_compression_keeps_the_products_of_columns_and_no_more_rows_than_columns
 
 
 def test_compression_by_blocks_of_rows_changes_nothing(monkeypatch):
-    monkeypatch.setattr("tamis.kernels.subset.column_subset._TILE", 8)
+    monkeypatch.setattr("tamis.kernels.subset.column_subset.CACHE_ENTRIES", 8)
     Z, _ = center_columns(table((123, 5)), scale=True)
     np.testing.assert_allclose(compress_rows(Z).T @ compress_rows(Z), Z.T @ Z, atol=1e-13)
 
@@ -102,7 +54,7 @@ def test_what_a_column_explains_alone_is_its_least_squares_fit_of_all(shape, sca
 def test_products_of_single_precision_rows_are_summed_in_double_precision(monkeypatch):
     Z, _ = center_columns(np.random.RandomState(0).standard_normal((20, 3000)).astype(np.float32), scale=True)
     exact = Z.astype(float) @ Z.T.astype(float)
-    monkeypatch.setattr("tamis.kernels.subset.column_subset._TILE", 2000)
+    monkeypatch.setattr("tamis.kernels.subset.column_subset.CACHE_ENTRIES", 2000)
     K = gram_of_rows(Z)
     assert K.dtype == np.float64
     np.testing.assert_allclose(K, exact, atol=1e-6 * exact.max())

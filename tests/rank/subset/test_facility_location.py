@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from tamis.kernels.subset.column_subset import center_columns
+from tamis.kernels.arrays.scaling import center_columns
 from tamis.rank.subset import _facility_location as facility_location
 from tamis.rank.subset._facility_location import FacilityLocationSearch, assign_columns, similarities
 from tests.oracles.column_subset import medoids, squared_correlations

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from tamis._sklearn import get_threadpool_controller, openmp_effective_n_threads
 
-_FEW_NUMBERS = 2**23
+CACHE_ENTRIES = 2**20  # of a block in double precision: 8 MB, which a cache may hold
+_FEW_ENTRIES = 2**23  # of a matrix, up to which threads of BLAS wait for each other more than they compute
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -22,9 +23,14 @@ def blocks(total: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + step, total))
 
 
-def threads_that_pay(n_numbers: int) -> AbstractContextManager:
-    """One thread of BLAS for matrices of so few numbers that more would wait for each other most of the time."""
-    if n_numbers > _FEW_NUMBERS:
+def column_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Cut a table into blocks of columns that a cache may hold."""
+    return blocks(n_columns, max(16, CACHE_ENTRIES // max(n_rows, 1)))
+
+
+def limit_blas_threads(n_entries: int) -> AbstractContextManager:
+    """One thread of BLAS for matrices of so few entries that more would cost time, else no limit."""
+    if n_entries > _FEW_ENTRIES:
         return nullcontext()
     return get_threadpool_controller().limit(limits=1, user_api="blas")
 
@@ -32,8 +38,8 @@ def threads_that_pay(n_numbers: int) -> AbstractContextManager:
 def map_in_threads(task: Callable[[S], T], parts: Sequence[S]) -> Iterator[T]:
     """Results of a task on each part, in their order, with as many threads as OpenMP may use.
 
-    numpy lets go of the interpreter in all that takes time, and a thread per part beats threads inside of BLAS. The
-    result does not depend on the number of threads, as long as the parts do not.
+    numpy releases the interpreter's lock in all that takes time, and a thread per part beats threads inside of BLAS.
+    The result does not depend on the number of threads, as long as the parts do not.
     """
     n_threads = min(openmp_effective_n_threads(), len(parts))
     if n_threads <= 1:

@@ -27,13 +27,13 @@ from tamis._sklearn import (
     move_to,
 )
 from tamis.kernels.arrays.blocks import map_in_threads
+from tamis.kernels.arrays.tolerances import CONSTANT, Tolerance
 
 Array = Any  # an array of any Array-API namespace
 
-# A column whose spread is this much smaller than its size (squared) loses too many digits to implicit centering.
-_ILL_CENTERED = {"float64": 1e-6, "float32": 1e-4}
-# Spread that rounding alone explains, relative to the size of the column.
-_CONSTANT = 1e-13
+# Share of the squared norm of a column that centering leaves, below which ``sum x^2 - n mean^2`` and products with raw
+# columns lose too many digits: six of sixteen in double precision, four of seven in single.
+_ILL_CENTERED = Tolerance(1e-6, 1e-4)
 
 
 def to_numpy(values: Array) -> np.ndarray:
@@ -111,11 +111,6 @@ def as_columns(X: Array, sample_weight: np.ndarray | None = None, *, fit_interce
     return kind(X, sample_weight, fit_intercept=fit_intercept)
 
 
-def rounding_of(X: Array) -> float:
-    """Relative difference below which two figures computed from ``X`` are the same."""
-    return 1e-6 if str(X.dtype).endswith("float32") else 1e-12
-
-
 def tiles(X: Array) -> Iterator[tuple[slice, slice]]:
     """Cut a dense table into tiles that fit a cache (or, on an accelerator, its memory) in double precision."""
     (n_rows, n_columns), (xp, _) = X.shape, get_namespace(X)
@@ -127,35 +122,34 @@ def tiles(X: Array) -> Iterator[tuple[slice, slice]]:
 
 
 class _TableColumns(Columns):
-    """Columns of a table that is never copied: implicit centering, except where a mean dwarfs the spread."""
+    """Columns of a table that is never copied: implicit centering, but for ill-centered columns."""
 
     X: Any
     _mean: Array
-    _ill: np.ndarray
+    _ill_centered: np.ndarray
 
-    def _settle_moments(self, total: Array, size: Array) -> None:
-        """Means and norms from sums and sums of squares; ill-centered columns are settled from their entries."""
+    def _set_moments(self, total: Array, size: Array) -> None:
+        """Means and norms from sums and sums of squares; those of ill-centered columns from their entries."""
         xp = self.xp
         self._mean = total / self.total if self.fit_intercept else xp.zeros_like(total)
         self.norm2 = size - self.total * self._mean**2
-        precision = "float32" if str(self.X.dtype).endswith("float32") else "float64"
-        ill = self.fit_intercept & (self.norm2 < _ILL_CENTERED[precision] * size)
-        self._ill = np.flatnonzero(to_numpy(ill))
-        if self._ill.size:
-            self._keep_centered(xp.take(size, self.as_index(self._ill)))
+        is_ill_centered = self.fit_intercept & (self.norm2 < _ILL_CENTERED.of(self.X) * size)
+        self._ill_centered = np.flatnonzero(to_numpy(is_ill_centered))
+        if self._ill_centered.size:
+            self._center_explicitly(xp.take(size, self.as_index(self._ill_centered)))
 
-    def _keep_centered(self, size: Array) -> None:
-        """Keep a centered copy of the columns that implicit centering would blur, and their exact norms."""
+    def _center_explicitly(self, size: Array) -> None:
+        """Keep a centered copy of the ill-centered columns, and their exact norms."""
         xp = self.xp
-        raw = self._raw(self._ill)
+        raw = self._raw(self._ill_centered)
         weight = self.sqrt_weight**2 / self.total
         mean = weight @ raw
-        mean = mean + weight @ (raw - mean[None, :])
+        mean = mean + weight @ (raw - mean[None, :])  # the second pass takes out the rounding of the first
         self._centered = self.sqrt_weight[:, None] * (raw - mean[None, :])
         norm2 = xp.sum(self._centered**2, axis=0)
-        norm2 = xp.where(norm2 <= _CONSTANT**2 * size, xp.zeros_like(norm2), norm2)
+        norm2 = xp.where(norm2 <= CONSTANT**2 * size, xp.zeros_like(norm2), norm2)
         place = np.arange(self.n_candidates)
-        place[self._ill] = self.n_candidates + np.arange(self._ill.size)
+        place[self._ill_centered] = self.n_candidates + np.arange(self._ill_centered.size)
         self._place = self.as_index(place)
         self._mean = xp.take(xp.concat([self._mean, mean]), self._place)
         self.norm2 = xp.take(xp.concat([self.norm2, norm2]), self._place)
@@ -171,7 +165,7 @@ class _TableColumns(Columns):
     def dot(self, V: Array) -> Array:
         """``Z' V`` in one pass over the table."""
         product = self.xp.astype(self._table_dot(V), self.accumulator, copy=False)
-        if self._ill.size:
+        if self._ill_centered.size:
             product = self.xp.concat([product, self._centered.T @ V])
             product = self.xp.take(product, self._place, axis=0)
         return product
@@ -195,7 +189,7 @@ class DenseColumns(_TableColumns):
         self._set_rows(X, sample_weight, fit_intercept)
         self.X = X
         self.n_candidates = X.shape[1]
-        self._settle_moments(*self._moments())
+        self._set_moments(*self._moments())
 
     def _moments(self) -> tuple[Array, Array]:
         """Weighted sum and sum of squares of every column: one pass, accumulated in double precision."""
@@ -211,8 +205,8 @@ class DenseColumns(_TableColumns):
                 size[cols] += weight[rows] @ (tile * tile)
 
         strips = [list(strip) for _, strip in groupby(tiles(self.X), key=lambda tile: tile[1].start)]
-        spread_out = map_in_threads if is_numpy_namespace(xp) else map  # strips touch different sums
-        list(spread_out(add, strips))
+        run = map_in_threads if is_numpy_namespace(xp) else map  # no two strips add to the same sum
+        list(run(add, strips))
         return total, size
 
     def _raw(self, indices: np.ndarray) -> Array:
@@ -231,7 +225,7 @@ class DenseColumns(_TableColumns):
 class SparseColumns(_TableColumns):
     """Columns of a scipy sparse table; zeros are never stored, whatever the mean is.
 
-    A column whose mean dwarfs its spread has hardly any zeros, so that its centered copy is no larger than it is.
+    An ill-centered column has hardly any zeros, so that its centered copy is no larger than it is.
     """
 
     def __init__(self, X: Any, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True) -> None:
@@ -241,7 +235,7 @@ class SparseColumns(_TableColumns):
         weight = self.sqrt_weight**2
         squares = self.X.astype(float)
         squares.data **= 2
-        self._settle_moments(np.asarray(self.X.T @ weight), np.asarray(squares.T @ weight))
+        self._set_moments(np.asarray(self.X.T @ weight), np.asarray(squares.T @ weight))
 
     def _raw(self, indices: np.ndarray) -> np.ndarray:
         return self.X[:, indices].toarray().astype(float, copy=False)

@@ -1,4 +1,12 @@
-"""Columns by their values: which are copies of others, whatever their unit, offset and sign, and in which order."""
+"""Copies among columns, and orders of columns that depend on their values alone.
+
+All three functions sort columns by their products with one random vector, which copies share: one pass over the table,
+after which only columns whose products are equal are compared entry by entry.
+
+- :func:`distinct_columns`: without copies up to sign and rounding; for centered columns of unit norm;
+- :func:`order_by_values`: all columns, with a sign for each, so that neither places nor signs in the table matter;
+- :func:`order_columns`: without copies to the last digit, in the units of the table, dense or sparse.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +16,12 @@ import numpy as np
 from scipy import sparse
 
 from tamis.kernels.arrays.blocks import blocks
+from tamis.kernels.arrays.tolerances import Tolerance
 
-_CLOSE = {"float64": 1e-9, "float32": 1e-6}  # largest difference of entries, relative to the norm of a column
-_NUMBERS = 2**22  # that are copied at a time
+# Largest difference of the entries of two copies of unit norm. A unit or an offset that was changed costs a copy some
+# digits: an offset of a million standard deviations leaves ten of sixteen.
+_SAME_ENTRY = Tolerance(1e-9, 1e-6)
+_BLOCK_ENTRIES = 2**22  # entries of the table that are copied at a time
 
 
 def distinct_columns(Z: np.ndarray, norm2: np.ndarray) -> np.ndarray:
@@ -25,25 +36,23 @@ def distinct_columns(Z: np.ndarray, norm2: np.ndarray) -> np.ndarray:
 
     Notes
     -----
-    Copies have the same product with any vector, up to sign. Columns are sorted by that with one random vector, and
-    compared only where these products are the same up to rounding: one pass over the table where nothing is copied.
+    One pass over the table where nothing is copied.
     """
-    live = np.flatnonzero(norm2 > 0)
-    probe = np.asarray(np.random.RandomState(0).standard_normal(Z.shape[0]))
-    mark = np.abs(probe.astype(Z.dtype) @ Z[:, live]).astype(float)
-    order = np.argsort(mark, kind="stable")
-    close = _CLOSE[str(Z.dtype)]
-    starts = np.flatnonzero(np.diff(mark[order], prepend=-np.inf) > close * np.linalg.norm(probe))
+    varying = np.flatnonzero(norm2 > 0)
+    vector = np.asarray(np.random.RandomState(0).standard_normal(Z.shape[0]))
+    product = np.abs(vector.astype(Z.dtype) @ Z[:, varying]).astype(float)
+    order = np.argsort(product, kind="stable")
+    tolerance = _SAME_ENTRY.of(Z)
+    starts = np.flatnonzero(np.diff(product[order], prepend=-np.inf) > tolerance * np.linalg.norm(vector))
     ends = np.append(starts[1:], order.size)
-    shared = np.flatnonzero(ends - starts > 1)
     copies: list[int] = []
-    for group in shared:
-        copies += _copies_within(Z, np.sort(live[order[starts[group] : ends[group]]]), close)
-    return np.setdiff1d(live, copies)
+    for run in np.flatnonzero(ends - starts > 1):  # of columns whose products are the same up to rounding
+        copies += _copies_within(Z, np.sort(varying[order[starts[run] : ends[run]]]), tolerance)
+    return np.setdiff1d(varying, copies)
 
 
 def order_by_values(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """An order and signs of columns that depend on their values alone: it does not matter where they stood.
+    """An order and signs of columns that depend on their values alone, not on their places in a table.
 
     Parameters
     ----------
@@ -54,45 +63,45 @@ def order_by_values(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
     -------
     order : ndarray of shape (n_columns,)
     sign : ndarray of shape (n_columns,)
-        1, or -1 where a column is to be turned upside down; by place, not along the order.
+        1, or -1 where a column is to change its sign; by place in ``columns``, not along the order.
     repeats : ndarray
-        Places along the order where the column before comes once more, with these signs, to the last digit.
+        Positions along the order at which a column equals the one before it, with these signs, to the last digit.
     """
-    along = np.asarray(np.random.RandomState(0).standard_normal(columns.shape[1]), dtype=columns.dtype)
-    key = np.einsum("ij,j->i", columns, along)  # row by row, unlike BLAS: the place of a row must not matter
-    sign = np.where(key < 0, -1.0, 1.0).astype(columns.dtype)
-    order = np.argsort(np.abs(key), kind="stable")
-    turned = columns[order] * sign[order, None]
-    return order, sign, 1 + np.flatnonzero(np.all(turned[1:] == turned[:-1], axis=1))
+    vector = np.asarray(np.random.RandomState(0).standard_normal(columns.shape[1]), dtype=columns.dtype)
+    product = np.einsum("ij,j->i", columns, vector)  # BLAS would round differently from one place to the next
+    sign = np.where(product < 0, -1.0, 1.0).astype(columns.dtype)
+    order = np.argsort(np.abs(product), kind="stable")
+    signed = columns[order] * sign[order, None]
+    return order, sign, 1 + np.flatnonzero(np.all(signed[1:] == signed[:-1], axis=1))
 
 
 def order_columns(X: Any) -> np.ndarray:
-    """Places of the columns in an order that depends on their values alone, without copies to the last digit.
+    """Indices of the columns in an order that depends on their values alone, without copies to the last digit.
 
     Units and offsets do not matter either, but for rounding.
     """
     X = sparse.csc_array(X) if sparse.issparse(X) else X
-    key = _column_keys(X)
-    order = np.argsort(key, kind="stable")
-    alike = 1 + np.flatnonzero(np.diff(key[order]) == 0)
-    copies = [place for place in alike.tolist() if _are_equal(X, int(order[place - 1]), int(order[place]))]
+    correlation = _correlate_with_random_vector(X)
+    order = np.argsort(correlation, kind="stable")
+    tied = 1 + np.flatnonzero(np.diff(correlation[order]) == 0)
+    copies = [place for place in tied.tolist() if _are_equal(X, int(order[place - 1]), int(order[place]))]
     return np.delete(order, copies)
 
 
-def _column_keys(X: Any) -> np.ndarray:
-    """Correlation of every column with one random vector, column by column, unlike BLAS: places must not matter."""
-    along = np.random.RandomState(0).standard_normal(X.shape[0])
-    along -= along.mean()
+def _correlate_with_random_vector(X: Any) -> np.ndarray:
+    """Correlation of every column with one vector, each by itself: BLAS rounds differently from place to place."""
+    vector = np.random.RandomState(0).standard_normal(X.shape[0])
+    vector -= vector.mean()
     if sparse.issparse(X):
         total, squares = X.T @ np.ones(X.shape[0]), X.multiply(X).T @ np.ones(X.shape[0])
-        return (X.T @ along) / np.sqrt(np.maximum(squares - total**2 / X.shape[0], np.finfo(float).tiny))
-    key = np.empty(X.shape[1])
-    for block in blocks(X.shape[1], _NUMBERS // X.shape[0]):
+        return (X.T @ vector) / np.sqrt(np.maximum(squares - total**2 / X.shape[0], np.finfo(float).tiny))
+    correlation = np.empty(X.shape[1])
+    for block in blocks(X.shape[1], _BLOCK_ENTRIES // X.shape[0]):
         columns = np.ascontiguousarray(X[:, block].T, dtype=float)
         columns -= columns.mean(axis=1, keepdims=True)
         norm = np.sqrt(np.einsum("ij,ij->i", columns, columns))
-        key[block] = np.einsum("ij,j->i", columns, along) / np.maximum(norm, np.finfo(float).tiny)
-    return key
+        correlation[block] = np.einsum("ij,j->i", columns, vector) / np.maximum(norm, np.finfo(float).tiny)
+    return correlation
 
 
 def _are_equal(X: Any, i: int, j: int) -> bool:
@@ -102,13 +111,13 @@ def _are_equal(X: Any, i: int, j: int) -> bool:
     return np.array_equal(X.indices[a], X.indices[b]) and np.array_equal(X.data[a], X.data[b])
 
 
-def _copies_within(Z: np.ndarray, columns: np.ndarray, close: float) -> list[int]:
+def _copies_within(Z: np.ndarray, columns: np.ndarray, tolerance: float) -> list[int]:
     """Those of a few columns, ascending, that are a copy of one before them."""
     copies: list[int] = []
     while columns.size > 1:
         first, others = Z[:, columns[0]], Z[:, columns[1:]]
         sign = np.sign(first @ others)
-        same = np.abs(others * sign - first[:, None]).max(axis=0) <= close
+        same = np.abs(others * sign - first[:, None]).max(axis=0) <= tolerance
         copies += columns[1:][same].tolist()
         columns = columns[1:][~same]
     return copies

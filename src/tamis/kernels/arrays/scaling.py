@@ -1,38 +1,49 @@
-"""Columns of one size, so that units do not matter."""
+"""Preparing columns: zero mean, unit variance, and units in which squares can be summed.
+
+For zero mean and unit variance there is one function, :func:`standardize_columns`, for every kind of table. The others
+are its parts, and its variants for those who need more than the table:
+
+- :func:`measure_columns`, :func:`standard_deviations`, :func:`varying_columns`: what it measures;
+- :func:`center_varying`: dense tables, in double precision, without their constant columns;
+- :func:`standardize_with_units`: dense tables, with the means and deviations in the units of the table;
+- :func:`center_each_column`: dense tables, where a permutation of the columns must not change a single bit;
+- :func:`center_columns`: dense tables in blocks, divided by the root of the number of rows: ``Z' Z`` is a covariance.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from tamis._sklearn import get_namespace, get_namespace_and_device, move_to
+from tamis.kernels.arrays.blocks import column_blocks
 from tamis.kernels.arrays.columns import Columns, as_columns, to_numpy
+from tamis.kernels.arrays.tolerances import CONSTANT
 
 Array = Any  # an array of any Array-API namespace
 
-_SAFE_EXPONENT = {False: 300, True: 37}  # binary exponents whose squares can be summed: double, single precision
-
-
-def unit_spread(X: Array) -> np.ndarray:
-    """Standard deviation of every column, one where a column is constant: what to divide by."""
-    norm2 = to_numpy(as_columns(X).norm2)
-    return np.where(norm2 > 0, np.sqrt(np.maximum(norm2, 0) / X.shape[0]), 1.0)
-
-
-def scale_columns(X: Array, spread: np.ndarray) -> Array:
-    """Divide the columns; distances need no centering, so that sparse tables stay sparse."""
-    if sparse.issparse(X):
-        return sparse.csr_array(X @ sparse.diags_array(1.0 / spread).astype(X.dtype))
-    xp, _, device = get_namespace_and_device(X)
-    return X / xp.astype(move_to(spread, xp=xp, device=device), X.dtype)
+# Largest binary exponent of a column whose squares can be summed over any number of rows: squares of 2^300 reach 2^600
+# of 2^1024 in double precision, those of 2^37 reach 2^74 of 2^128 in single precision; likewise for small numbers.
+_SAFE_EXPONENT = {False: 300, True: 37}
 
 
 def standardize_columns(X: Array) -> Array:
-    """Columns of zero mean and unit variance, constant ones zero; sparse ones keep their mean, unseen by distances."""
+    """Columns of zero mean and unit variance, whatever their units; constant ones are zero.
+
+    Parameters
+    ----------
+    X : array of any namespace, or sparse table, of shape (n_samples, n_features)
+
+    Returns
+    -------
+    array or CSR matrix of shape (n_samples, n_features)
+        Of the type of ``X``. Sparse tables keep their mean, which distances do not see: they would not stay sparse.
+    """
+    X = rescale_columns(X)
     columns = as_columns(X)
-    scale = _unit_scale(columns, X.shape[0])
+    scale = _inverse_deviations(columns)
     if sparse.issparse(X):
         return (X @ sparse.diags_array(scale.astype(X.dtype))).tocsr()
     xp, _, _ = get_namespace_and_device(X)
@@ -42,15 +53,140 @@ def standardize_columns(X: Array) -> Array:
     return Z
 
 
-def measure_columns(X: Array) -> tuple[np.ndarray, np.ndarray]:
+def measure_columns(X: Array, sample_weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Mean of every column, and one over its standard deviation, zero where it is constant: for other rows to come."""
-    columns = as_columns(X)
-    return to_numpy(columns.means(np.arange(X.shape[1]))), _unit_scale(columns, X.shape[0])
+    columns = as_columns(X, sample_weight)
+    return columns.means(np.arange(X.shape[1])), _inverse_deviations(columns)
 
 
-def _unit_scale(columns: Columns, n_rows: int) -> np.ndarray:
+def standard_deviations(X: Array) -> np.ndarray:
+    """Standard deviation of every column, exactly zero where it is constant."""
+    return np.sqrt(to_numpy(as_columns(X).norm2) / X.shape[0])
+
+
+def varying_columns(X: Array) -> np.ndarray:
+    """Indices, ascending, of the columns that are not constant up to rounding."""
+    return np.flatnonzero(to_numpy(as_columns(X).norm2) > 0)
+
+
+def _inverse_deviations(columns: Columns) -> np.ndarray:
     norm2 = to_numpy(columns.norm2)
-    return np.sqrt(np.divide(n_rows, norm2, out=np.zeros_like(norm2), where=norm2 > 0))
+    return np.sqrt(np.divide(columns.total, norm2, out=np.zeros_like(norm2), where=norm2 > 0))
+
+
+def scale_columns(X: Array, deviations: np.ndarray) -> Array:
+    """Divide the columns by numbers of which zero leaves a column as it is; sparse tables stay sparse."""
+    divisor = np.where(deviations == 0, 1.0, deviations)
+    if sparse.issparse(X):
+        return sparse.csr_array(X @ sparse.diags_array(1.0 / divisor).astype(X.dtype))
+    xp, _, device = get_namespace_and_device(X)
+    return X / xp.astype(move_to(divisor, xp=xp, device=device), X.dtype)
+
+
+def center_varying(X: np.ndarray, *, scale: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Dense columns that vary, centered, of unit variance if ``scale``, in double precision; and which of them vary."""
+    columns = as_columns(X)
+    varies = columns.norm2 > 0
+    Z = columns.columns(np.flatnonzero(varies))
+    if scale:
+        Z /= np.sqrt(columns.norm2[varies] / X.shape[0])
+    return Z, varies
+
+
+class Standardized(NamedTuple):
+    """A standardized table, and how to standardize other rows: ``(rows - mean) / scale``.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_samples, n_features)
+        Zero mean and unit variance, zero for constant columns; in double precision.
+    mean, scale : ndarray of shape (n_features,)
+        In the units of the table; the scale of constant columns is one.
+    varies : ndarray of shape (n_features,)
+        False for constant columns.
+    """
+
+    table: np.ndarray
+    mean: np.ndarray
+    scale: np.ndarray
+    varies: np.ndarray
+
+
+def standardize_with_units(X: np.ndarray) -> Standardized:
+    """Standardize a dense table; a permutation of its columns permutes the result, to the last bit."""
+    exponents = overflow_exponents(X)
+    Z, mean, norm = center_each_column(ldexp_columns(X, exponents))
+    varies = norm > 0
+    Z /= np.where(varies, norm, np.inf)[:, None]
+    scale = np.where(varies, norm / len(X) ** 0.5, 1.0)
+    power = np.zeros(varies.size, dtype=int) if exponents is None else exponents
+    return Standardized(Z.T * len(X) ** 0.5, np.ldexp(mean, power), np.ldexp(scale, power), varies)
+
+
+class CenteredColumns(NamedTuple):
+    """Centered columns as the rows of a C-contiguous array, their means, and their norms, zero for constant ones."""
+
+    rows: np.ndarray
+    mean: np.ndarray
+    norm: np.ndarray
+
+
+def center_each_column(X: np.ndarray) -> CenteredColumns:
+    """Center dense columns, each by itself: what becomes of one does not depend, to the last bit, on the others.
+
+    Sums run along the rows of the transposed table; matrix products, as in :func:`standardize_columns`, round
+    differently from one place of the table to the next.
+    """
+    rows = np.array(X.T, dtype=float, order="C")
+    size = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    mean = rows.mean(axis=1)
+    rows -= mean[:, None]
+    norm = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return CenteredColumns(rows, mean, np.where(norm > CONSTANT * size, norm, 0.0))
+
+
+def center_columns(X: np.ndarray, *, scale: bool, share: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Centered columns divided by sqrt(n), and their squared norms, which are then the variances.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    scale : bool
+        Divide by the standard deviation as well.
+    share : bool
+        Divide by one number more, so that the squared norms are shares of the total: they sum to one.
+
+    Returns
+    -------
+    Z : ndarray of shape (n_samples, n_features)
+        A copy, of the type of ``X``; columns that rounding alone makes vary are exactly zero.
+    norm2 : ndarray of shape (n_features,)
+        In double precision: variances of the columns of ``X``, or ones, and exactly zero for constant columns.
+    """
+    n_rows, n_columns = X.shape
+    Z, norm2 = np.empty_like(X), np.zeros(n_columns)
+    for cols in column_blocks(n_rows, n_columns):
+        block = X[:, cols].astype(float)
+        size = np.abs(block).max(axis=0)
+        block -= block.mean(axis=0)
+        block -= block.mean(axis=0)  # what rounding left of a large mean
+        peak = np.abs(block).max(axis=0)
+        varies = peak > CONSTANT * size
+        unit = np.where(varies, peak, 1.0)  # squares of very large or very small units would not be finite
+        block *= varies / unit
+        variance = np.mean(block * block, axis=0)
+        if scale:
+            block /= np.sqrt(np.where(varies, n_rows * variance, 1.0))
+            norm2[cols] = varies
+        else:
+            block *= unit / np.sqrt(n_rows)
+            norm2[cols] = variance * unit**2
+        Z[:, cols] = block
+    if share:
+        total = norm2.sum()
+        Z /= Z.dtype.type(total**0.5)
+        norm2 /= total
+    return Z, norm2
 
 
 def rescale_safely(X: Array) -> Array:
@@ -64,6 +200,11 @@ def rescale_safely(X: Array) -> Array:
         return X
     half = -int(exponent) // 2  # in two steps: the power of a subnormal number is itself too large for one
     return X * 2.0**half * 2.0 ** (-int(exponent) - half)
+
+
+def rescale_columns(X: Array) -> Array:
+    """Divide columns by powers of two where the squares of their values would be lost; no digit changes otherwise."""
+    return ldexp_columns(X, overflow_exponents(X))
 
 
 def overflow_exponents(X: Array) -> np.ndarray | None:

@@ -23,13 +23,12 @@ from sklearn.metrics.pairwise import euclidean_distances
 from tamis._sklearn import get_namespace_and_device, is_numpy_namespace, max_precision_float_dtype
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.columns import as_columns, to_numpy
-from tamis.kernels.arrays.scaling import scale_columns, unit_spread
+from tamis.kernels.arrays.scaling import scale_columns, standard_deviations
+from tamis.kernels.arrays.tolerances import CONSTANT, NEAREST_TIE
 from tamis.kernels.neighbors.search import nearest_neighbors
 
 Array = Any  # an array of any Array-API namespace
 
-_CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of the column
-_TIE = 1e-11  # relative difference of squared distances below which the lower row is the nearer
 _BLOCK = {True: 2**22, False: 2**27}  # numbers held at a time: on the host, on an accelerator
 
 
@@ -80,7 +79,7 @@ def r2_from_neighbors(X: Array, neighbors: Array, *, observed: Array | None = No
         size = (
             xp.sum(actual**2, axis=0) + actual.shape[0] * center**2
         )  # observed rows may be zero, with a mean of X > 0
-        actual = actual - center  # keeps digits where the mean is large beside the spread
+        actual = actual - center  # keeps digits where the mean is large beside the deviation
         averaged = actual if observed is X else averaged - center
         predicted = average @ averaged if average is not None else _gathered_mean(xp, averaged, neighbors)
         total = xp.sum((actual - xp.mean(actual, axis=0)) ** 2, axis=0)
@@ -104,8 +103,8 @@ def _gathered_mean(xp: Any, X: Array, neighbors: Array) -> Array:
 
 
 def _r2(xp: Any, residual2: Array, total: Array, size: Array) -> Array:
-    constant = total <= _CONSTANT**2 * size
-    recovered = xp.where(residual2 <= _CONSTANT * size, xp.full_like(total, xp.nan), xp.zeros_like(total))
+    constant = total <= CONSTANT**2 * size
+    recovered = xp.where(residual2 <= CONSTANT * size, xp.full_like(total, xp.nan), xp.zeros_like(total))
     return xp.where(constant, recovered, 1.0 - residual2 / xp.where(constant, xp.ones_like(total), total))
 
 
@@ -121,28 +120,28 @@ def standardized_gram(X: Array) -> np.ndarray:
 
     Cost O(n_samples^2 n_features) in blocks of columns, memory n_samples^2.
     """
-    spread = unit_spread(X)
-    gram = _sparse_gram(X, spread) if sparse.issparse(X) else _dense_gram(X, spread)
+    deviations = standard_deviations(X)
+    gram = _sparse_gram(X, deviations) if sparse.issparse(X) else _dense_gram(X, deviations)
     return gram * (X.shape[0] / np.trace(gram)) if gram.any() else gram
 
 
-def _dense_gram(X: Array, spread: np.ndarray) -> np.ndarray:
+def _dense_gram(X: Array, deviations: np.ndarray) -> np.ndarray:
     xp, _, device = get_namespace_and_device(X)
     accumulator = max_precision_float_dtype(xp, device)
     gram = xp.zeros((X.shape[0], X.shape[0]), dtype=accumulator, device=device)
     for some in blocks(X.shape[1], _BLOCK[is_numpy_namespace(xp)] // X.shape[0]):
         block = xp.astype(X[:, some], accumulator)
-        block = scale_columns(block - xp.mean(block, axis=0), spread[some])
+        block = scale_columns(block - xp.mean(block, axis=0), deviations[some])
         gram = gram + block @ block.T
     return to_numpy(gram)
 
 
-def _sparse_gram(X: Any, spread: np.ndarray) -> np.ndarray:
+def _sparse_gram(X: Any, deviations: np.ndarray) -> np.ndarray:
     """``(A - 1 m') (A - 1 m')'`` without ever subtracting the means m; constant columns are left out."""
     columns = as_columns(X)
     varying = np.flatnonzero(columns.norm2 > 0)
-    A = scale_columns(X.tocsc()[:, varying].astype(float), spread[varying])
-    mean = columns.means(varying) / spread[varying]
+    A = scale_columns(X.tocsc()[:, varying].astype(float), deviations[varying])
+    mean = columns.means(varying) / deviations[varying]
     projection = A @ mean
     return (A @ A.T).toarray() - projection[:, None] - projection[None, :] + mean @ mean
 
@@ -161,7 +160,7 @@ def fit_along(X: Any, order: np.ndarray, sizes: Sequence[int], gram: np.ndarray,
     Squared distances are sums over features, extended from one size to the next. Memory n_samples^2, time
     O(n_samples^2) per feature and per size.
     """
-    spread = unit_spread(X)
+    deviations = standard_deviations(X)
     distance2 = np.zeros((X.shape[0], X.shape[0]))
     found, counted = [], 0
     for size in sizes:
@@ -171,7 +170,7 @@ def fit_along(X: Any, order: np.ndarray, sizes: Sequence[int], gram: np.ndarray,
             block = block - block.mean(
                 axis=0, dtype=float
             )  # products of large numbers would lose digits of the distances
-            distance2 += euclidean_distances(scale_columns(block, spread[added]), squared=True)
+            distance2 += euclidean_distances(scale_columns(block, deviations[added]), squared=True)
         counted = size
         found.append(fit_from_gram(gram, _nearest(distance2, n_neighbors)))
     return found
@@ -185,6 +184,6 @@ def fit_of_all(gram: np.ndarray, n_neighbors: int) -> float:
 
 def _nearest(distance2: np.ndarray, n_neighbors: int) -> np.ndarray:
     """Nearest other rows by squared distance; ties go to the lowest."""
-    tie_broken = distance2 + _TIE * distance2.mean() * np.arange(len(distance2))
+    tie_broken = distance2 + NEAREST_TIE * distance2.mean() * np.arange(len(distance2))
     np.fill_diagonal(tie_broken, np.inf)
     return np.argpartition(tie_broken, n_neighbors - 1, axis=1)[:, :n_neighbors]

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from tamis.kernels.arrays.columns import to_numpy
-from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, rescale_safely, standardize_columns
+from tamis.kernels.arrays.scaling import rescale_safely, standardize_columns
+from tamis.kernels.arrays.tolerances import EQUAL_DISTANCE, floor_count
 from tamis.kernels.neighbors.search import nearest_neighbors
 
 Array = Any  # an array of any Array-API namespace
-
-_EQUAL = 1e-12  # logarithm of a ratio of distances that rounding alone explains
 
 
 def fit_two_nn(distances: np.ndarray, *, discard: float = 0.1) -> float:
@@ -38,17 +37,17 @@ def fit_two_nn(distances: np.ndarray, *, discard: float = 0.1) -> float:
     nearest, second = np.asarray(distances, dtype=float).T
     n = nearest.size
     ratio = np.sort(np.divide(second, nearest, out=np.full(n, np.inf), where=nearest > 0))
-    kept = min(int((1.0 - discard) * n + 1e-9) + 1, n - 1, np.count_nonzero(np.isfinite(ratio)))
+    kept = min(floor_count((1.0 - discard) * n) + 1, n - 1, np.count_nonzero(np.isfinite(ratio)))
     x = np.log(ratio[:kept])
     y = -np.log1p(-np.arange(1, kept + 1) / n)
     if kept == 0:
         return 0.0
-    return float(x @ y / (x @ x)) if x[-1] > _EQUAL else np.inf
+    return float(x @ y / (x @ x)) if x[-1] > EQUAL_DISTANCE else np.inf
 
 
 def measure_two_nn(X: Array, *, discard: float = 0.1, standardize: bool = True) -> float:
     """2-NN dimension of the rows of a table of at least 3: numpy, sparse, or an Array-API array on its device."""
-    table = standardize_columns(ldexp_columns(X, overflow_exponents(X))) if standardize else rescale_safely(X)
+    table = standardize_columns(X) if standardize else rescale_safely(X)
     distances = to_numpy(nearest_neighbors(table, 2)[1])
     warn_of_copies(distances, discard)
     return fit_two_nn(distances, discard=discard)

@@ -1,1 +1,1 @@
-"""Filters and detectors of signals and images."""
+"""Spectra of signals."""

@@ -30,12 +30,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tamis.kernels.arrays.columns import Columns, to_numpy
+from tamis.kernels.arrays.tolerances import DEPENDENT, EXPLAINED, REDUNDANT, TIE
 from tamis.kernels.probe.law import probe_survival
-
-_EXPLAINED = 1e-20  # ||P Y||^2 / ||Y||^2 below which P Y is rounding error
-_DEPENDENT = 1e-24  # the same for one target against the others: class indicators sum to a constant
-_TIE = 1e-10  # criteria closer than this, relatively, are tied
-_REDUNDANT = 1e-10  # share of a column's squared norm below which it lies in the span of others
 
 
 @dataclass(frozen=True)
@@ -116,9 +112,9 @@ class GroupSearch:
         self.columns = columns
         self.members = members
         self.project_candidates = project_candidates
-        self.tol = _REDUNDANT if tol is None else tol
+        self.tol = REDUNDANT.float64 if tol is None else tol
         self.Y = to_numpy(columns.center_rows(columns.as_array(Y)))
-        self._explained = _EXPLAINED * max(float(np.sum(self.Y**2)), np.finfo(float).tiny)
+        self._explained = EXPLAINED.float64 * max(float(np.sum(self.Y**2)), np.finfo(float).tiny)
         self.basis: list[np.ndarray] = []
         if columns.fit_intercept:
             self.basis.append(to_numpy(columns.sqrt_weight) / columns.total**0.5)
@@ -214,7 +210,7 @@ class GroupSearch:
     def _whitener(self) -> np.ndarray | None:
         """``(P Y) whitener`` is an orthonormal basis of the columns of P Y; None if Y is explained."""
         _, values, vectors = np.linalg.svd(np.linalg.qr(self.Y, mode="r"))
-        unexplained = values**2 > max(self._explained, _DEPENDENT * values[0] ** 2)
+        unexplained = values**2 > max(self._explained, DEPENDENT**2 * values[0] ** 2)
         return vectors.T[:, unexplained] / values[unexplained] if unexplained.any() else None
 
     def _accept(self, group: int, whitener: np.ndarray) -> GroupDirection | None:
@@ -284,5 +280,5 @@ def _wilks(gram: np.ndarray, num: np.ndarray, tol: float) -> tuple[np.ndarray, n
 
 def _first_best(survival: np.ndarray, explained: np.ndarray) -> int:
     """The smallest survival; of equal ones, up to rounding, the most explained, and of those the first."""
-    near = np.flatnonzero(survival <= survival.min() * (1 + _TIE))
-    return int(near[np.flatnonzero(explained[near] >= explained[near].max() * (1 - _TIE))[0]])
+    near = np.flatnonzero(survival <= survival.min() * (1 + TIE.float64))
+    return int(near[np.flatnonzero(explained[near] >= explained[near].max() * (1 - TIE.float64))[0]])

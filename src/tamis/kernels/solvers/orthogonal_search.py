@@ -39,14 +39,12 @@ from typing import Any
 import numpy as np
 
 from tamis.kernels.arrays.columns import Array, Columns, to_numpy
+from tamis.kernels.arrays.tolerances import DEPENDENT, EXPLAINED, PRODUCT_ERROR, REDUNDANT, Tolerance
 
-_EXPLAINED = {"float64": 1e-20, "float32": 1e-12}  # ||P Y||^2 / ||Y||^2 below which P Y is rounding error
-_DEPENDENT = 1e-24  # the same for one target against the others: class indicators sum to a constant
-# Relative rounding of a criterion: candidates closer than this are tied. It grows as norm2 falls (_first_best).
-_TIE = {"float64": 1e-11, "float32": 1e-6}
-_ROUNDING = {"float64": 1e-14, "float32": 1e-6}
+# Relative difference of criteria below which candidates are tied before any projection: less than TIE, for the error of
+# products is added in proportion to what projections have taken off a candidate, up to the widest tie (_first_best).
+_FIRST_TIE = Tolerance(1e-11, 1e-6)
 _WIDEST_TIE = 1e-3
-_REDUNDANT = {"float64": 1e-10, "float32": 1e-5}
 _INSIDE_ELEMENTS = 2**26  # entries of the columns of a working set
 _BLOCK_ELEMENTS = 2**25  # entries of the product Z' [q_1 .. q_m]: 256 MB in double precision
 
@@ -162,13 +160,13 @@ class OrthogonalSearch:
         self.orthogonalization = orthogonalization
         self._blocked = columns.n_candidates > 2 * working_set
         self.working_set = min(working_set, max(16, _INSIDE_ELEMENTS // columns.n_samples))
-        precision = "float32" if getattr(columns, "X", Y).dtype == self.xp.float32 else "float64"
-        self._tie = _TIE[precision]
-        self._rounding = _ROUNDING[precision]
-        self.tol = _REDUNDANT[precision] if tol is None else tol
+        table = getattr(columns, "X", Y)  # whose precision is that of the products
+        self._tie = _FIRST_TIE.of(table)
+        self._rounding = PRODUCT_ERROR.of(table)
+        self.tol = REDUNDANT.of(table) if tol is None else tol
         self.Y = columns.center_rows(columns.as_array(Y))
         self._target_size = max(float(self.xp.sum(self.Y**2)) ** 0.5, np.finfo(float).tiny)
-        self._explained = _EXPLAINED[precision] * self._target_size**2
+        self._explained = EXPLAINED.of(table) * self._target_size**2
         self.limit = limit
         self._pending: list[tuple[_Choice, Array]] = []  # steps that the candidates have not been projected for
         self.basis: list[Array] = []
@@ -299,7 +297,7 @@ class OrthogonalSearch:
         # singular values of Y and not eigenvalues of Y'Y, which would lose half the digits
         triangle = np.linalg.qr(Y, mode="r") if Y.shape[1] > 1 else np.array([[np.linalg.norm(Y)]])
         _, values, vectors = np.linalg.svd(triangle)
-        unexplained = values**2 > max(self._explained, _DEPENDENT * values[0] ** 2)
+        unexplained = values**2 > max(self._explained, (DEPENDENT * values[0]) ** 2)
         if not unexplained.any():
             return None
         matrix = self.columns.as_array(vectors.T[:, unexplained] / values[unexplained])

@@ -33,10 +33,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.kernels.arrays.blocks import blocks
-
-_CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of a column
-_TILE = 2**20  # entries of a block in double precision: 8 MB, which a cache may hold
+from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks, column_blocks
+from tamis.kernels.arrays.tolerances import PRODUCT_ERROR, REDUNDANT, TIE
 
 
 class Precision(NamedTuple):
@@ -47,17 +45,9 @@ class Precision(NamedTuple):
     tie: float  # difference below which two values are tied
 
 
-_PRECISION = {"float64": Precision(1e-10, 1e-14, 1e-10), "float32": Precision(1e-5, 1e-6, 1e-5)}
-
-
 def precision_of(Z: np.ndarray) -> Precision:
     """The rounding that goes with the type of a table."""
-    return _PRECISION[str(Z.dtype)]
-
-
-def column_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Cut a table into blocks of columns that a cache may hold."""
-    return blocks(n_columns, max(16, _TILE // max(n_rows, 1)))
+    return Precision(REDUNDANT.of(Z), PRODUCT_ERROR.of(Z), TIE.of(Z))
 
 
 def first_largest(values: np.ndarray, tie: float) -> int:
@@ -66,57 +56,13 @@ def first_largest(values: np.ndarray, tie: float) -> int:
     return int(np.argmax(values >= best - tie * abs(best)))
 
 
-def center_columns(X: np.ndarray, *, scale: bool, share: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Centered columns divided by sqrt(n), and their squared norms, which are then the variances.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    scale : bool
-        Divide by the standard deviation as well.
-    share : bool
-        Divide by one number more, so that the squared norms are shares of the total: they sum to one.
-
-    Returns
-    -------
-    Z : ndarray of shape (n_samples, n_features)
-        A copy, of the type of ``X``; columns that rounding alone makes vary are exactly zero.
-    norm2 : ndarray of shape (n_features,)
-        In double precision: variances of the columns of ``X``, or ones, and exactly zero for constant columns.
-    """
-    n_rows, n_columns = X.shape
-    Z, norm2 = np.empty_like(X), np.zeros(n_columns)
-    for cols in column_blocks(n_rows, n_columns):
-        block = X[:, cols].astype(float)
-        size = np.abs(block).max(axis=0)
-        block -= block.mean(axis=0)
-        block -= block.mean(axis=0)  # what rounding left of a large mean
-        peak = np.abs(block).max(axis=0)
-        varies = peak > _CONSTANT * size
-        unit = np.where(varies, peak, 1.0)  # squares of very large or very small units would not be finite
-        block *= varies / unit
-        variance = np.mean(block * block, axis=0)
-        if scale:
-            block /= np.sqrt(np.where(varies, n_rows * variance, 1.0))
-            norm2[cols] = varies
-        else:
-            block *= unit / np.sqrt(n_rows)
-            norm2[cols] = variance * unit**2
-        Z[:, cols] = block
-    if share:
-        total = norm2.sum()
-        Z /= Z.dtype.type(total**0.5)
-        norm2 /= total
-    return Z, norm2
-
-
 def compress_rows(Z: np.ndarray) -> np.ndarray:
     """A table with at most as many rows as columns and the same ``Z' Z``: the triangular factor, by blocks of rows."""
     n_rows, n_columns = Z.shape
     if n_rows <= n_columns:
         return Z
     factor = np.empty((0, n_columns), dtype=Z.dtype)
-    for rows in blocks(n_rows, max(4 * n_columns, _TILE // n_columns)):
+    for rows in blocks(n_rows, max(4 * n_columns, CACHE_ENTRIES // n_columns)):
         factor = np.asarray(np.linalg.qr(np.vstack([factor, Z[rows]]), mode="r"))
     return factor
 

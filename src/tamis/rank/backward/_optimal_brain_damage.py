@@ -13,9 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import HasMethods
 from tamis.base import Candidates, Elimination, Ranker, Ranking, Step, StepSize, batch_size
-from tamis.kernels.arrays.columns import as_columns, to_numpy
 from tamis.kernels.arrays.copies import order_columns
-from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, standardize_columns
+from tamis.kernels.arrays.scaling import rescale_columns, standardize_columns, varying_columns
 from tamis.rank.backward._linear_saliency import check_known, saliency_of
 from tamis.rank.model._model_derivatives import fit_quietly
 from tamis.rank.neural._supervised import EliminationRanker, NetworkElimination, Task
@@ -164,8 +163,8 @@ class OptimalBrainDamage(EliminationRanker):
     def _table(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """What the estimator sees: the table, its distinct columns that vary, ordered by their values, and copies."""
         X = X.astype(float)
-        Z = ldexp_columns(X, overflow_exponents(X)) if self.standardize else X
-        varies = np.flatnonzero(to_numpy(as_columns(Z).norm2) > 0)
+        Z = rescale_columns(X) if self.standardize else X
+        varies = varying_columns(Z)
         inputs = varies[order_columns(Z[:, varies])]
         Z = standardize_columns(Z) if self.standardize else Z
         return Z.tocsc() if sparse.issparse(Z) else Z, inputs, np.setdiff1d(varies, inputs)

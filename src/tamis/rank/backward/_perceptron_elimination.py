@@ -28,8 +28,12 @@ from tamis.base import (
     batch_size,
     track,
 )
-from tamis.kernels.arrays.columns import as_columns, to_numpy
-from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, rescale_safely, standardize_columns
+from tamis.kernels.arrays.scaling import (
+    rescale_columns,
+    rescale_safely,
+    standardize_columns,
+    varying_columns,
+)
 from tamis.kernels.arrays.targets import encode_target
 from tamis.rank.backward._alma import Hyperplane, adapt_norm, count_spare, find_hyperplane, normalize_rows
 
@@ -203,8 +207,8 @@ class PerceptronElimination(BackwardRanker):
     def _table(self, X: Any) -> tuple[Any, np.ndarray]:
         """The table that the perceptron sees, and the columns of it that vary."""
         X = X.astype(float)
-        Z = ldexp_columns(X, overflow_exponents(X)) if self.standardize else rescale_safely(X)
-        varies = np.flatnonzero(to_numpy(as_columns(Z).norm2) > 0)
+        Z = rescale_columns(X) if self.standardize else rescale_safely(X)
+        varies = varying_columns(Z)
         return (standardize_columns(Z) if self.standardize else Z), varies
 
     def _run(self, Z: Any, *, labels: np.ndarray) -> _Hyperplanes:

@@ -25,8 +25,8 @@ from tamis.base import (
     StepSize,
     batch_size,
 )
-from tamis.kernels.arrays.blocks import threads_that_pay
-from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, standardize_columns
+from tamis.kernels.arrays.blocks import limit_blas_threads
+from tamis.kernels.arrays.scaling import standardize_columns
 from tamis.rank.backward._elimination_solver import EliminationSolver
 from tamis.rank.backward._kernel_parameters import KERNEL_CONSTRAINTS
 from tamis.rank.backward._kernel_solver import KernelSolver
@@ -181,7 +181,7 @@ class RFE(BackwardRanker):
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X = candidates.table
-        with threads_that_pay(X.shape[0] * min(X.shape)):
+        with limit_blas_threads(X.shape[0] * min(X.shape)):
             return super()._rank(candidates, y, rng)
 
     def _start_elimination(
@@ -343,8 +343,7 @@ def _prepare(X: Any, standardize: bool, centered: bool) -> Any:
     if sparse.issparse(X):
         X = sparse.csr_array(X)
     if standardize:
-        Z = ldexp_columns(X.astype(float), overflow_exponents(X))
-        return standardize_columns(Z)
+        return standardize_columns(X.astype(float))
     if sparse.issparse(X) or not centered:
         return X.astype(float)
     return X - X.mean(axis=0, dtype=float)

@@ -26,13 +26,12 @@ from tamis.base import (
     ascending,
     batch_size,
 )
-from tamis.kernels.arrays.blocks import threads_that_pay
+from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.kernels.arrays.scaling import (
-    ldexp_columns,
-    measure_columns,
-    overflow_exponents,
+    rescale_columns,
     rescale_safely,
     standardize_columns,
+    varying_columns,
 )
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.kernels.solvers.feature_kernel import FeatureKernel
@@ -185,7 +184,7 @@ class SVMBoundElimination(BackwardRanker):
         self.groups = groups
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        with threads_that_pay(candidates.table.shape[0] ** 2):
+        with limit_blas_threads(candidates.table.shape[0] ** 2):
             return super()._rank(candidates, y, rng)
 
     def _start_elimination(
@@ -219,8 +218,8 @@ class SVMBoundElimination(BackwardRanker):
 
     def _columns(self, X: Any) -> tuple[Any, np.ndarray]:
         """Columns that vary, as the SVMs are given them, and their indices."""
-        X = ldexp_columns(X, overflow_exponents(X)) if self.standardize else rescale_safely(X)
-        features = np.flatnonzero(measure_columns(X)[1])
+        X = rescale_columns(X) if self.standardize else rescale_safely(X)
+        features = varying_columns(X)
         if not features.size:
             raise ValueError("every column of X is constant, up to rounding: there is nothing to rank")
         Z = X.tocsc()[:, features] if sparse.issparse(X) else X[:, features]

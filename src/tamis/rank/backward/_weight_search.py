@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-_TIE = 1e-10  # squared weights this close, relatively, are equal
-_NOTHING = 1e-26  # and so are those below this part of the largest
+from tamis.kernels.arrays.tolerances import TIE
+
+_NOTHING = 1e-26  # share of the largest squared weight below which one is rounding: the square of 1e-13
 _ROUNDING = 8 * float(np.finfo(float).eps)
 _MIN_CANDIDATES = 512
 _CANDIDATE_FRACTION = 8  # or one in so many of the remaining features
@@ -76,7 +77,7 @@ class WeightSearch:
             limit = self._least_other - self._largest_norm * math.sqrt(
                 float(drift @ drift)
             )  # least weight of any other
-            if limit > 0 and least * (1.0 + _TIE) + self._nothing < limit**2:
+            if limit > 0 and least * (1.0 + TIE.float64) + self._nothing < limit**2:
                 return self._pick(squares, least)
         squares = self._choose_candidates(V)
         return self._pick(squares, squares.min())
@@ -105,7 +106,7 @@ class WeightSearch:
         return self._table[rows]
 
     def _pick(self, squares: np.ndarray, least: float) -> tuple[int, float]:
-        is_least = squares <= least * (1.0 + _TIE) + self._nothing
+        is_least = squares <= least * (1.0 + TIE.float64) + self._nothing
         last = is_least.size - 1 - int(is_least[::-1].argmax())  # candidates ascend
         return int(self._features[self._candidate_rows[last]]), float(squares[last])
 
@@ -122,7 +123,7 @@ class WeightSearch:
         n_candidates = max(_MIN_CANDIDATES, self.n_remaining // _CANDIDATE_FRACTION)
         others = np.zeros(0, dtype=bool)
         if n_candidates < self.n_remaining:
-            highest = np.partition(squares, n_candidates - 1)[n_candidates - 1] * (1.0 + _TIE) + self._nothing
+            highest = np.partition(squares, n_candidates - 1)[n_candidates - 1] * (1.0 + TIE.float64) + self._nothing
             others = self._is_remaining & (squares > highest)
             self._candidate_rows = np.flatnonzero(squares <= highest)
         else:

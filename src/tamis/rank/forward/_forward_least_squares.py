@@ -12,6 +12,7 @@ from sklearn.linear_model import lars_path
 
 from tamis._sklearn import StrOptions, move_to
 from tamis.kernels.arrays.columns import Columns
+from tamis.kernels.arrays.copies import distinct_columns
 from tamis.kernels.solvers.group_search import GroupDirection, GroupSearch
 from tamis.kernels.solvers.orthogonal_search import Direction, OrthogonalSearch
 from tamis.rank.forward._least_squares import LeastSquaresRanker
@@ -121,7 +122,7 @@ def _lars_order(columns: Columns, search: OrthogonalSearch, limit: int | None) -
     varying = np.flatnonzero(size > 0)
     Z, Y = move_to(columns.columns(varying), search.Y, xp=np, device="cpu")
     Z = Z / np.sqrt(size[varying])
-    distinct = _distinct_columns(Z)
+    distinct = distinct_columns(Z, np.ones(varying.size))  # equal ones would tie all along the path
     Z, varying = Z[:, distinct], varying[distinct]
     n_steps = min(Z.shape) if limit is None else limit
     while True:
@@ -132,16 +133,3 @@ def _lars_order(columns: Columns, search: OrthogonalSearch, limit: int | None) -
         if len(active) >= n_steps or len(alphas) <= max_iter:
             return varying[active[:n_steps]].tolist()
         n_steps *= 2
-
-
-def _distinct_columns(Z: np.ndarray) -> np.ndarray:
-    """Indices of the unit columns that repeat no earlier one, up to sign: equal ones would tie all along the path."""
-    # equal columns have equal products with a random vector, so that only neighbors in their order are compared
-    product = np.abs(np.random.RandomState(0).standard_normal(len(Z)) @ Z)
-    order = np.lexsort((np.arange(product.size), product.round(10)))
-    first, repeats = order[0], np.zeros(product.size, dtype=bool)
-    for j in order[1:]:
-        alike = abs(product[j] - product[first]) < 1e-9 and abs(abs(Z[:, j] @ Z[:, first]) - 1) < 1e-12
-        repeats[max(j, first) if alike else j] = alike
-        first = min(j, first) if alike else j
-    return np.flatnonzero(~repeats)

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tamis.kernels.arrays.columns import Columns
+from tamis.kernels.arrays.tolerances import TIE
 from tamis.kernels.solvers.losses import Loss
 from tamis.kernels.solvers.orthant_newton import OrthantFit, minimize_in_orthant
 
-_TIE = 1e-10  # gradients closer than this, relatively, are the same: rounding must not choose between them
 _NOTHING = 1e-13  # gradient that rounding alone explains, relative to what a column and the residual could give
 
 
@@ -192,11 +192,11 @@ class GraftingSearch:
         violation = np.where(self._is_rejected, -np.inf, self._inactive_violations()).ravel()
         n_entering = 1 if self.l0 > 0 else min(self.step, violation.size)
         least = max(float(np.partition(violation, -n_entering)[-n_entering]), 0.0)
-        entering = np.flatnonzero(violation >= least - _TIE * (least + self.alpha))
+        entering = np.flatnonzero(violation >= least - TIE.float64 * (least + self.alpha))
         if entering.size:  # of tied weights only the first: once a column is active, its copies have nothing to add
             entering = entering[np.argsort(-violation[entering], kind="stable")]
             gradient = violation[entering] + self.alpha
-            ties_start = np.flatnonzero(np.diff(gradient, prepend=np.inf) < -_TIE * gradient)
+            ties_start = np.flatnonzero(np.diff(gradient, prepend=np.inf) < -TIE.float64 * gradient)
             entering = np.minimum.reduceat(entering, ties_start)
         entering = entering[violation[entering] > self.tol]
         return np.column_stack(np.unravel_index(entering, self.gradient.shape))

@@ -18,6 +18,7 @@ from tamis.base import GROUPS_CONSTRAINT, Candidates, DictionaryCandidates, Rank
 from tamis.base._validation import known_names
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
+from tamis.kernels.arrays.tolerances import FULL_LEVERAGE
 from tamis.kernels.solvers.group_search import ColumnDirection, GroupDirection, GroupSearch
 from tamis.kernels.solvers.orthogonal_search import Direction, OrthogonalSearch
 from tamis.rank._subproblems import SubproblemMixin
@@ -163,7 +164,7 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
             # the leave-one-out error of a row is residual / (1 - leverage), infinite where only the row predicts itself
             factor = 1 - leverage
             residual2 = xp.sum(residual**2, axis=1)
-            press = float(xp.sum(residual2 / xp.where(factor > 1e-10, factor, xp.ones_like(factor)) ** 2))
+            press = float(xp.sum(residual2 / xp.where(factor > FULL_LEVERAGE, factor, xp.ones_like(factor)) ** 2))
             yield Step(
                 step.feature,
                 step.cos2,
@@ -174,7 +175,7 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
                     "n_targets": step.n_targets,
                     "n_columns": len(added),
                     "r2": 1.0 - float(xp.sum(residual2)) / total2,
-                    "press": np.inf if bool(xp.any(factor <= 1e-10)) else press / columns.total,
+                    "press": np.inf if bool(xp.any(factor <= FULL_LEVERAGE)) else press / columns.total,
                     "redundant": step.redundant,
                     "orthogonality": step.orthogonality_loss,
                     "terms": tuple(_term(columns, each) for each in added),

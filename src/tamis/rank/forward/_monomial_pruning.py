@@ -18,10 +18,7 @@ import numpy as np
 from scipy.linalg import cholesky, qr, solve_triangular
 from scipy.special import fdtrc
 
-_EXPLAINED = 1e-20  # ||residual||^2 / ||Y||^2 below which the residual is rounding error
-_DEPENDENT = 1e-12  # the same, not squared, for one target against the others: class indicators sum to a constant
-_FULL = 1e-10  # a row whose leverage is this close to one is predicted by itself alone
-_TIE = 1e-10  # relative difference at which deletions cost the same
+from tamis.kernels.arrays.tolerances import DEPENDENT, EXPLAINED, FULL_LEVERAGE, TIE
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ class DowndatedModel:
         self.residual = Y - Q @ (Q.T @ Y)
         self.leverage = 1.0 / len(Y) + np.square(Q).sum(axis=1)
         _, size, axes = np.linalg.svd(Y, full_matrices=False)
-        independent = size > _DEPENDENT * size[0]
+        independent = size > DEPENDENT * size[0]
         self._whitener = axes[independent].T / size[independent]
         self._complete_log_det = self._log_det_scatter()
         self._n_complete = self.remaining.size
@@ -94,7 +91,7 @@ class DowndatedModel:
     def _scatter_root(self) -> np.ndarray:
         """Cholesky factor of the scatter of the residuals, of whitened targets."""
         residual = self.residual @ self._whitener
-        return cholesky(residual.T @ residual + _EXPLAINED * np.eye(self.n_targets))
+        return cholesky(residual.T @ residual + EXPLAINED.float64 * np.eye(self.n_targets))
 
     def _log_det_scatter(self) -> float:
         return float(2.0 * np.log(np.diag(self._scatter_root())).sum())
@@ -124,7 +121,7 @@ class DowndatedModel:
     def press(self) -> float:
         """Mean squared leave-one-out error, summed over the targets; infinite where a row predicts itself alone."""
         one_minus_leverage = 1.0 - self.leverage
-        if one_minus_leverage.min() <= _FULL:
+        if one_minus_leverage.min() <= FULL_LEVERAGE:
             return np.inf
         return float(np.mean(np.square(self.residual).sum(axis=1) / one_minus_leverage**2))
 
@@ -135,7 +132,7 @@ class DowndatedModel:
         residual2 = np.square(self.residual).sum(axis=1)[:, None] + 2.0 * u * (self.residual @ projections.T)
         residual2 += np.square(u) * np.square(projections).sum(axis=1)
         one_minus_leverage = (1.0 - self.leverage)[:, None] + np.square(u)
-        is_full = one_minus_leverage <= _FULL
+        is_full = one_minus_leverage <= FULL_LEVERAGE
         press = np.mean(residual2 / np.where(is_full, 1.0, one_minus_leverage) ** 2, axis=0)
         return np.where(is_full.any(axis=0), np.inf, press)
 
@@ -195,12 +192,12 @@ def prune_by_fisher(model: DowndatedModel, risk: float) -> Iterator[Removal]:
 
 def prune_by_press(model: DowndatedModel) -> Iterator[Removal]:
     """Remove the column without which the leave-one-out error is smallest, while that error does not grow."""
-    rounding = _EXPLAINED * float(np.square(model.Y).mean())
+    rounding = EXPLAINED.float64 * float(np.square(model.Y).mean())
     while model.remaining.size:
         before, without = model.press(), model.press_without()
         place = _last_smallest(without)
         column, press = int(model.remaining[place]), float(without[place])
-        accepted = press <= before * (1 + _TIE) + rounding
+        accepted = press <= before * (1 + TIE.float64) + rounding
         if accepted:
             model.remove(place)
         yield Removal(column, press, before, accepted)
@@ -210,4 +207,4 @@ def prune_by_press(model: DowndatedModel) -> Iterator[Removal]:
 
 def _last_smallest(costs: np.ndarray) -> int:
     """Place of the smallest cost; of equals the last, which was ranked lowest."""
-    return int(np.flatnonzero(costs <= costs.min() * (1 + _TIE))[-1])
+    return int(np.flatnonzero(costs <= costs.min() * (1 + TIE.float64))[-1])

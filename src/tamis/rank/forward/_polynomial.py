@@ -10,12 +10,10 @@ from scipy.linalg import qr, solve_triangular
 
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.copies import distinct_columns
-from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
+from tamis.kernels.arrays.scaling import standardize_with_units
 from tamis.kernels.arrays.targets import Target
 from tamis.rank.forward._least_squares_model import LeastSquaresModel
 from tamis.rank.forward._monomial_pruning import DowndatedModel
-
-_CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of a column
 
 
 @dataclass(frozen=True)
@@ -38,23 +36,13 @@ class Variables:
     scale: np.ndarray
 
 
-def standardize(X: np.ndarray) -> Variables:
+def distinct_variables(X: np.ndarray) -> Variables:
     """Take out constant columns and copies, up to unit, offset and sign; bring the others to unit variance."""
-    exponents = overflow_exponents(X)
-    # one column per row: sums along rows do not depend on how many columns there are, nor on their order
-    Z = np.array(ldexp_columns(X, exponents).T, dtype=float, order="C")
-    size = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-    mean = Z.mean(axis=1)
-    Z -= mean[:, None]
-    spread = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-    varies = spread > _CONSTANT * size
+    Z, mean, scale, varies = standardize_with_units(X)
     if not varies.any():
         raise ValueError("every column of X is constant, up to rounding: there is nothing to rank")
-    Z /= np.where(varies, spread, np.inf)[:, None]
-    columns = distinct_columns(Z.T, varies.astype(float))
-    scale = np.where(varies, spread / len(X) ** 0.5, 1.0)
-    power = np.zeros(varies.size, dtype=int) if exponents is None else exponents
-    return Variables(Z[columns].T * len(X) ** 0.5, columns, np.ldexp(mean, power), np.ldexp(scale, power))
+    columns = distinct_columns(Z / len(X) ** 0.5, varies.astype(float))
+    return Variables(Z[:, columns], columns, mean, scale)
 
 
 def fit_linear(columns: Columns, places: np.ndarray, target: Target) -> tuple[LeastSquaresModel, DowndatedModel]:

@@ -16,10 +16,11 @@ from tamis.dictionary._monomials import Monomials
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
 from tamis.kernels.arrays.targets import encode_target
+from tamis.kernels.arrays.tolerances import TIE
 from tamis.kernels.probe.law import best_of, probe_survival
 from tamis.kernels.solvers.orthogonal_search import Direction, OrthogonalSearch
 from tamis.rank.forward._monomial_pruning import DowndatedModel, Removal, prune_by_fisher, prune_by_press
-from tamis.rank.forward._polynomial import Polynomial, fit_linear, standardize
+from tamis.rank.forward._polynomial import Polynomial, distinct_variables, fit_linear
 
 _LARGE = 100  # rows from which on Fisher's test is taken
 _MOST_RANKED = 50
@@ -146,7 +147,7 @@ class PolynomialSelection(Ranker):
         target = encode_target(np.asarray(y), self.task)
         exponents = overflow_exponents(target.values)
         target = replace(target, values=ldexp_columns(target.values, exponents))
-        variables = standardize(X)
+        variables = distinct_variables(X)
         monomials = Monomials(self.degree, interaction_only=self.interaction_only, standardize=False)
         columns = monomials.fit(variables.table).candidates(variables.table)
 
@@ -259,8 +260,8 @@ def _rank_variables(
     loss = np.full(correlations2.size, np.nan)
     for variable, places in monomials_of.items():
         loss[variable] = model.rss_increase_without(np.array(places)) / np.square(model.Y).sum()
-    scores = Ranking.from_scores(loss, rounding=1e-10).scores
-    rank_alone = {int(j): rank for rank, j in enumerate(Ranking.from_scores(correlations2, rounding=1e-10).order)}
+    scores = Ranking.from_scores(loss, rounding=TIE.float64).scores
+    rank_alone = {int(j): rank for rank, j in enumerate(Ranking.from_scores(correlations2, rounding=TIE.float64).order)}
     selected = sorted(monomials_of, key=lambda j: (-scores[j], rank_alone[j]))
     by_first_monomial = [j for monomial in factors for j in sorted(set(monomial), key=rank_alone.__getitem__)]
     others = dict.fromkeys(j for j in by_first_monomial if j not in monomials_of)

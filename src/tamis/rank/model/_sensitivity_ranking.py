@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, Ranking
-from tamis.kernels.arrays.columns import as_columns
-from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, standardize_columns
+from tamis.kernels.arrays.scaling import standard_deviations, standardize_columns
+from tamis.kernels.arrays.tolerances import TRAINED_TIE
 from tamis.rank.model._model_derivatives import fit_quietly, is_fitted, is_model, measure_model
 from tamis.rank.neural._supervised import NetworkRanker
 from tamis.rank.neural._torch import choose_device, load_torch, recorded
@@ -184,11 +184,10 @@ class SensitivityRanking(NetworkRanker):
             model, in_deviations = clone(model), self.standardize
             seeds = {name: seed for name, seed in model.get_params().items() if name.split("__")[-1] == "random_state"}
             model.set_params(**{name: rng.randint(2**31 - 1) for name, seed in seeds.items() if seed is None})
-            X = standardize_columns(ldexp_columns(X, overflow_exponents(X))) if in_deviations else X
+            X = standardize_columns(X) if in_deviations else X
             certificate = self._certify_fit(*fit_quietly(model, X, y))
-        spread = np.sqrt(as_columns(X).norm2 / len(X))
-        found = measure_model(model, X, self.norm, self.width * spread)
-        ranking = Ranking.from_scores(self._in_units(X, found, by_deviation=not in_deviations), rounding=1e-9)
+        found = measure_model(model, X, self.norm, self.width * standard_deviations(X))
+        ranking = Ranking.from_scores(self._in_units(X, found, by_deviation=not in_deviations), rounding=TRAINED_TIE)
         return Ranking(ranking.order, ranking.scores, certificate=certificate)
 
     def _check_names(self, model: Any) -> None:
@@ -211,14 +210,14 @@ class SensitivityRanking(NetworkRanker):
 
     def _in_units(self, X: np.ndarray, found: np.ndarray, *, by_deviation: bool = True) -> np.ndarray:
         """Per standard deviation, if asked and not yet so; NaN for constant columns."""
-        norm2 = as_columns(X).norm2
-        spread = np.sqrt(norm2 / len(X)) if self.standardize and by_deviation else np.ones(X.shape[1])
+        deviations = standard_deviations(X)
+        unit = deviations if self.standardize and by_deviation else np.ones(X.shape[1])
         if not np.isfinite(found).all():
             raise ValueError(
                 "estimator has derivatives that are not finite at some rows of X: there is nothing to rank by"
             )
-        scores = found.astype(float) * spread ** (2 if self.norm == "l2" else 1)
-        return np.where(norm2 > 0, scores, np.nan)
+        scores = found.astype(float) * unit ** (2 if self.norm == "l2" else 1)
+        return np.where(deviations > 0, scores, np.nan)
 
 
 def sensitivity(torch: Any, model: Callable[[Any], Any], points: Any, norm: str) -> Any:

@@ -18,12 +18,12 @@ from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.copies import order_columns
 from tamis.kernels.arrays.scaling import rescale_safely
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
+from tamis.kernels.arrays.tolerances import TRAINED_TIE
 from tamis.rank.model._split_scores import rank_values, split_information, split_variance, value_range
 
 _ENTRIES = 2**22  # of a table that are counted at a time
 _NOTHING = 1e-12  # importance that rounding makes of splits that gain nothing
 _STEPS = 30  # binary digits of a quantity, counted from its spread
-_TIE = 1e-9  # relative difference of scores that sums in another order may make
 _TREES = {
     ("classification", False): DecisionTreeClassifier,
     ("classification", True): RandomForestClassifier,
@@ -211,7 +211,7 @@ class TreeSelector(Ranker):
         n_distinct = int(np.count_nonzero(candidates.sum_members(is_distinct)))
         trees = tree.estimators_ if is_forest else [tree]
         n_splits = int(sum(each.get_n_leaves() - 1 for each in trees))
-        ranking = Ranking.from_scores(scores, rounding=_TIE)
+        ranking = Ranking.from_scores(scores, rounding=TRAINED_TIE)
         n_chosen, reason = self._choose(ranking, n_distinct, n_splits, candidates.noun)
         depth = int(max(each.get_depth() for each in trees))
         certificate = {"converged": True, "n_splits": n_splits, "depth": depth}
@@ -224,7 +224,7 @@ class TreeSelector(Ranker):
             return 0, "no split that is allowed gains anything"
         if self.n_trees == 1:
             return n_used, f"the tree splits on {n_used} {of}, at {n_splits} node{'s' * (n_splits > 1)}"
-        mean = (1.0 - _TIE) / n_distinct  # all the same is not below the mean
+        mean = (1.0 - TRAINED_TIE) / n_distinct  # all the same is not below the mean
         above = int(np.count_nonzero(ranking.scores[ranking.order] >= mean))
         return above, f"{above} {of} reach the mean importance in the forest ({mean:.2g})"
 
@@ -233,7 +233,7 @@ class TreeSelector(Ranker):
         scores = self._score_splits(codes, target, task)
         if candidates.members is not None:
             scores = np.array([np.fmax.reduce(scores[columns]) for columns in candidates.members])
-        ranking = Ranking.from_scores(scores, rounding=_TIE)
+        ranking = Ranking.from_scores(scores, rounding=TRAINED_TIE)
         half = min(max(1, scores.size // 2), ranking.order.size)
         reason = f"the first {half} of {scores.size} {candidates.noun}s: half, for want of a criterion"
         return replace(ranking, n_chosen=half, reason=reason)

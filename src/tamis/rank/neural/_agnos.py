@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, ColumnCandidates, Ranker, Ranking, StopDecision, StoppingRule, track
 from tamis.base._validation import check_classes
+from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.neighbors.search import nearest_neighbors
 from tamis.kernels.neighbors.two_nn import fit_two_nn
 from tamis.rank._checkpoint import Checkpoint, check_place
@@ -151,7 +152,7 @@ class AgnosRanker(Ranker):
         found, losses = train_as_thesis(loader, plan, *run)
         scores = np.full(loader.rows.table.shape[1], np.nan)
         scores[loader.rows.columns] = found.cpu().numpy()
-        ranking = Ranking.from_scores(scores, rounding=1e-6)
+        ranking = Ranking.from_scores(scores, rounding=ROUNDING.float32)  # the network is in single precision
         return self._finish(ranking, losses, [loader.rows.columns.size] * len(losses))
 
     def _finish(self, ranking: Ranking, losses: list[float], n_in_use: list[int]) -> Ranking:

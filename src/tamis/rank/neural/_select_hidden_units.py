@@ -15,6 +15,7 @@ from sklearn.utils import check_array, check_random_state
 
 from tamis._sklearn import Interval, StrOptions, validate_params
 from tamis.base._validation import check_table
+from tamis.kernels.arrays.scaling import standardize_with_units
 from tamis.kernels.probe.law import best_of
 from tamis.rank.neural._sigmoid_network import SigmoidNetwork, Trained, Trainer, draw_useful_unit
 from tamis.rank.neural._unit_probe import chance_on_held_out_rows, chance_on_training_rows, rank_units
@@ -186,8 +187,9 @@ def select_hidden_units(
     [4, 3, 2]
     """
     table, target = _read(X, y)
-    Z, mean, scale = _standardize(table)
-    t, y_mean, y_scale = _standardize(target)
+    Z, mean, scale, _ = standardize_with_units(table)
+    Z = np.ascontiguousarray(Z)
+    (t,), (y_mean,), (y_scale,) = (part.T for part in standardize_with_units(target[:, None])[:3])
     rng = check_random_state(random_state)
 
     held_out = np.zeros(len(t), dtype=bool)
@@ -234,15 +236,6 @@ def _read(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         return np.ascontiguousarray(table, dtype=float), np.asarray(target, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError("y holds labels: the network is for a continuous target; give numbers") from error
-
-
-def _standardize(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Columns at zero mean and unit variance, their means, and what they were divided by."""
-    _, exponent = np.frexp(np.abs(values).max(axis=0))
-    values = np.ldexp(values, -exponent)  # squares of very large or very small numbers would be lost
-    mean, spread = values.mean(axis=0), values.std(axis=0)
-    spread = np.where(spread > 1e-13 * np.abs(values).max(axis=0), spread, 1.0)
-    return (values - mean) / spread, np.ldexp(mean, exponent), np.ldexp(spread, exponent)
 
 
 def _in_units(

@@ -14,8 +14,8 @@ from scipy import sparse
 from tamis.kernels.arrays.blocks import blocks, map_in_threads
 from tamis.kernels.arrays.copies import order_by_values
 from tamis.kernels.arrays.scaling import scale_columns
+from tamis.kernels.arrays.tolerances import CONSTANT
 
-_CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of the column
 _AT_ONCE = 2**22  # numbers held at a time while columns are measured
 _BATCH = 2**22  # numbers in a batch of a table that is not held at once
 _FEWEST = 256  # rows in it
@@ -118,7 +118,11 @@ def batch_at(batches: list[slice], step: int, seed: int) -> slice:
 
 
 def standardize_rows(table: Any, name: Callable[[int], str] = "x{}".format) -> StandardizedRows:
-    """Means and spreads of the columns in two passes; without constant columns and copies, in their canonical order."""
+    """Means and spreads of the columns in two passes; without constant columns and copies, in their canonical order.
+
+    Not by :func:`~tamis.kernels.arrays.scaling.measure_columns`, which needs the table in memory: a dask array or a
+    memory map is only ever read, and standardized, in batches of rows.
+    """
     table = table.tocsr() if sparse.issparse(table) else table
     parts = contiguous_batches(table, max(1, _AT_ONCE // table.shape[1]))
     lowest, highest, mean = _extent(table, parts, name)
@@ -130,7 +134,7 @@ def standardize_rows(table: Any, name: Callable[[int], str] = "x{}".format) -> S
     varies = highest > lowest
     sums = map_in_threads(partial(_squares, table, mean, np.where(varies, max_deviation, 1.0)), parts)
     spread = max_deviation * np.sqrt(sum(sums) / table.shape[0])
-    columns = np.flatnonzero(varies & (spread > _CONSTANT * np.maximum(np.abs(highest), np.abs(lowest))))
+    columns = np.flatnonzero(varies & (spread > CONSTANT * np.maximum(np.abs(highest), np.abs(lowest))))
     rows = StandardizedRows(table, columns, mean[columns], spread[columns])
     return _sort_distinct_columns(rows, parts)
 

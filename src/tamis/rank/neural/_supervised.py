@@ -16,14 +16,12 @@ from tamis._sklearn import Interval, StrOptions
 from tamis.base import BackwardRanker, Elimination, Ranker, Ranking, Step, track
 from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.copies import order_by_values
-from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, rescale_safely
+from tamis.kernels.arrays.scaling import center_each_column, rescale_columns, rescale_safely
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
 from tamis.rank.neural._torch import choose_device, load_torch, seeded_generator
 
 if TYPE_CHECKING:
     from tamis.rank.neural._network import Perceptron, Target, Training
-
-_CONSTANT = 1e-13  # spread that rounding alone explains, relative to the size of a column
 
 
 @dataclass(frozen=True)
@@ -58,16 +56,12 @@ class Inputs:
 
 def distinct_inputs(X: np.ndarray, *, standardize: bool) -> Inputs:
     """Center the columns, scale them if asked, and leave out constant columns and copies."""
-    table = ldexp_columns(X, overflow_exponents(X)) if standardize else rescale_safely(np.asarray(X, dtype=float))
-    # one column per row: sums along rows do not depend on how many columns there are, nor on their order
-    Z = np.array(table.T, dtype=float, order="C")
-    size = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-    Z -= Z.mean(axis=1, keepdims=True)
-    spread = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-    varies = np.flatnonzero(spread > _CONSTANT * size)
-    Z = Z[varies]
+    table = rescale_columns(X) if standardize else rescale_safely(np.asarray(X, dtype=float))
+    centered = center_each_column(table)
+    varies = np.flatnonzero(centered.norm)
+    Z = centered.rows[varies]
     if standardize:
-        Z *= (len(X) ** 0.5 / spread[varies])[:, None]
+        Z *= (len(X) ** 0.5 / centered.norm[varies])[:, None]
     order, sign, repeats = order_by_values(Z)
     is_new = np.ones(order.size, dtype=bool)
     is_new[repeats] = False

@@ -9,8 +9,8 @@ import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
-from tamis.kernels.arrays.columns import rounding_of
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
+from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.rank.relief._relief_weights import NeighborSearch, compare_classes, compare_targets, scale_to_unit_range
 
 _WORST = -1.0  # differences lie in [0, 1], and so no column can score less
@@ -144,7 +144,7 @@ class ReliefF(Ranker):
         scores[constant] = 0.0
         scores = candidates.sum_members(scores)
         scores[candidates.sum_members(np.asarray(~constant, dtype=float)) == 0] = _WORST
-        return Ranking.from_scores(scores, rounding=rounding_of(X))
+        return Ranking.from_scores(scores, rounding=ROUNDING.of(X))
 
     def _draw_references(self, n_rows: int, rng: np.random.RandomState) -> np.ndarray:
         """Rows that are compared with their neighbors, in increasing order."""

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from tamis.kernels.arrays.blocks import blocks, map_in_threads
-from tamis.kernels.arrays.columns import rounding_of
+from tamis.kernels.arrays.tolerances import ROUNDING
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class NeighborSearch:
     def __init__(self, Z: np.ndarray, metric: str) -> None:
         self.Z = Z
         self.metric = metric
-        self._rounding = rounding_of(Z)
+        self._rounding = ROUNDING.of(Z)
         self._norm2 = np.einsum("ij,ij->i", Z, Z, dtype=float).astype(Z.dtype)
         # two distances that differ by more than their rounding error are ordered with certainty
         if metric == "manhattan":

@@ -12,14 +12,8 @@ from scipy import sparse
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Ranker
 from tamis.base._validation import check_classes
-from tamis.kernels.arrays.columns import as_columns, to_numpy
-from tamis.kernels.arrays.scaling import (
-    ldexp_columns,
-    overflow_exponents,
-    scale_columns,
-    standardize_columns,
-    unit_spread,
-)
+from tamis.kernels.arrays.columns import to_numpy
+from tamis.kernels.arrays.scaling import rescale_columns, scale_columns, standard_deviations, standardize_columns
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.kernels.graph.affinity import ClassGraph, Graph, KernelGraph, heat_width, neighbor_graph
 from tamis.kernels.neighbors.search import nearest_neighbors
@@ -52,7 +46,7 @@ class GraphRanker(Ranker):
 
     def _rescale(self, X: Any) -> Any:
         """The table in units whose squares can be summed, where units do not matter."""
-        return ldexp_columns(X, overflow_exponents(X)) if self.standardize else X
+        return rescale_columns(X) if self.standardize else X
 
     def _graph(self, X: Any, y: Any) -> Graph:
         """The graph that the parameters describe; refused if it ties no samples at all."""
@@ -84,19 +78,9 @@ class GraphRanker(Ranker):
         if not self.standardize:
             return X
         # what the cosine between samples is depends on the origin, which sparse tables cannot move
-        return scale_columns(X, unit_spread(X)) if self.weight == "cosine" else standardize_columns(X)
+        return scale_columns(X, standard_deviations(X)) if self.weight == "cosine" else standardize_columns(X)
 
     def _class_codes(self, X: Any, y: Any) -> np.ndarray:
         if y is None:
             raise ValueError("weight='class' ties samples of one class: give their classes as y")
         return encode_classes(check_classes(y, X))[1]
-
-
-def regressors(X: np.ndarray, *, standardize: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Columns that vary, centered and of unit variance if asked, in double precision; which of them vary."""
-    columns = as_columns(X)
-    varies = columns.norm2 > 0
-    Z = columns.columns(np.flatnonzero(varies))
-    if standardize:
-        Z /= np.sqrt(columns.norm2[varies] / X.shape[0])
-    return Z, varies

@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, Ranker, Ranking, track
-from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
+from tamis.kernels.arrays.scaling import center_varying, rescale_columns
+from tamis.kernels.arrays.tolerances import TRAINED_TIE
 from tamis.kernels.graph.affinity import Graph, smoothest_eigenvectors
 from tamis.kernels.graph.cluster_indicator import (
     IndicatorProblem,
@@ -24,7 +25,7 @@ from tamis.kernels.graph.cluster_indicator import (
     orthogonality_penalty,
 )
 from tamis.kernels.graph.row_sparse import RowRidge, irls_weights, row_sparse_norm
-from tamis.rank.spectral._base import GraphRanker, regressors
+from tamis.rank.spectral._base import GraphRanker
 
 _OFFSET = 0.02  # what Li et al. add to the memberships at the start, so that none is zero
 _STEPS = 10  # of the memberships, for each of the feature weights
@@ -75,9 +76,9 @@ class AlternatingRanker(Ranker):
         if self.n_clusters > X.shape[0]:
             raise ValueError(f"n_clusters={self.n_clusters} is more than the {X.shape[0]} samples; ask for fewer")
         if self.standardize:
-            X = ldexp_columns(X, overflow_exponents(X))
+            X = rescale_columns(X)
         X = np.ascontiguousarray(X)  # rounding then does not depend on how a table lies in memory
-        Z, varies = regressors(X, standardize=self.standardize)
+        Z, varies = center_varying(X, scale=self.standardize)
         model = self._model(Z, X, y, rng)
         converged = self._descend(model)
         self.n_iter_ = self.objective_.size
@@ -86,7 +87,7 @@ class AlternatingRanker(Ranker):
         self.feature_weights_[varies] = model.A
         self._keep(model, varies)
         scores = np.where(varies, np.linalg.norm(self.feature_weights_, axis=1), np.nan)
-        ranking = Ranking.from_scores(scores, rounding=1e-9)
+        ranking = Ranking.from_scores(scores, rounding=TRAINED_TIE)
         certificate = {
             "converged": converged,
             "n_iter": self.n_iter_,

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.base import Candidates, Ranker, Ranking
-from tamis.kernels.arrays.columns import as_columns, rounding_of, to_numpy
+from tamis.kernels.arrays.columns import as_columns, to_numpy
+from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.graph.affinity import dirichlet_energy
 from tamis.rank.spectral._base import GraphRanker
 
@@ -98,7 +99,7 @@ class LaplacianScore(GraphRanker):
         X = self._rescale(candidates.table)
         graph = self._graph(X, y)
         spread = to_numpy(as_columns(X, graph.degree).norm2).astype(float)
-        return Ranking.from_scores(-divide_where_varying(dirichlet_energy(graph, X), spread), rounding=rounding_of(X))
+        return Ranking.from_scores(-divide_where_varying(dirichlet_energy(graph, X), spread), rounding=ROUNDING.of(X))
 
 
 def divide_where_varying(values: np.ndarray, spread: np.ndarray) -> np.ndarray:

@@ -12,10 +12,12 @@ from sklearn.linear_model import lars_path
 
 from tamis._sklearn import Interval
 from tamis.base import Candidates, Ranking
+from tamis.kernels.arrays.scaling import center_varying
+from tamis.kernels.arrays.tolerances import TIE
 from tamis.kernels.graph.affinity import informative_eigenvectors, inverse_root
-from tamis.rank.spectral._base import GraphRanker, regressors
+from tamis.rank.spectral._base import GraphRanker
 
-_TWIN = 1e-5  # distance of two columns, relative to their size, below which they are the same
+_TWIN = 1e-5  # distance of two columns, relative to their norm, below which the lasso path cannot tell them apart
 _OPTIMAL = 1e-8  # violation of the optimality conditions that rounding explains
 
 
@@ -122,7 +124,7 @@ class MCFS(GraphRanker):
         _, vectors = informative_eigenvectors(graph, self.n_clusters)
         Y = inverse_root(graph.degree)[:, None] * vectors
         Y -= Y.mean(axis=0)
-        Z, varies = regressors(X, standardize=self.standardize)
+        Z, varies = center_varying(X, scale=self.standardize)
         distinct, copy_of, sign = group_copies(Z)
         Z = Z[:, distinct]
         paths = [lasso_weights(Z, target, self.n_nonzero, self.alpha) for target in Y.T]
@@ -132,7 +134,7 @@ class MCFS(GraphRanker):
         kkt = max(kkt_violation(Z, target, *path) for target, path in zip(Y.T, paths, strict=True))
         size = np.abs(self.coef_) if self.absolute else self.coef_
         scores = np.where((self.coef_ != 0).any(axis=0), size.max(axis=0), np.nan)
-        ranking = Ranking.from_scores(scores, rounding=1e-10)
+        ranking = Ranking.from_scores(scores, rounding=TIE.float64)
         return Ranking(ranking.order, ranking.scores, certificate={"converged": True, "kkt": kkt})
 
 

@@ -19,6 +19,8 @@ from tamis.rank.spectral._optimal_graph import (
 )
 
 _MOST_COMPONENTS = 40
+# Roughness z' L z of a column of unit variance, per sample, that rounding alone makes of a column without any.
+_LEAST_ROUGHNESS = 1e-12
 
 
 class SOGFS(AlternatingRanker):
@@ -163,7 +165,7 @@ class GraphModel:
         L = laplacian_of(self.S)
         self.F = smoothest_indicator(L, n_clusters)
         # Tangents at equal rows would leave W open where features outnumber samples: let the smoother ones weigh more.
-        rough = np.maximum(np.einsum("ij,ij->j", Z, L @ Z), 1e-12 * len(Z))
+        rough = np.maximum(np.einsum("ij,ij->j", Z, L @ Z), _LEAST_ROUGHNESS * len(Z))
         length = np.sqrt(n_components) / (rough * np.linalg.norm(1.0 / rough))
         self.A = smoothest_projection(Z, L, gamma / (2.0 * length), n_components)
 

@@ -10,7 +10,8 @@ from scipy import linalg
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, Ranker, Ranking
-from tamis.kernels.arrays.columns import Columns, as_columns, rounding_of, to_numpy
+from tamis.kernels.arrays.columns import Columns, as_columns, to_numpy
+from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.graph.affinity import Graph, dirichlet_energy, informative_eigenvectors
 from tamis.rank.spectral._base import GraphRanker
 
@@ -123,7 +124,7 @@ class SPEC(GraphRanker):
         sign = 1.0 if self.prefer == "smooth" else -1.0
         varies = about_mean > 0
         scores = np.where(varies, sign * values / np.where(varies, size, 1.0), np.nan)
-        return Ranking.from_scores(scores, rounding=rounding_of(X))
+        return Ranking.from_scores(scores, rounding=ROUNDING.of(X))
 
     def _smoothness(self, graph: Graph, X: Any, columns: Columns) -> np.ndarray:
         """Numerator of the score of every column, high for smooth ones."""

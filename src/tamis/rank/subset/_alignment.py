@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.kernels.arrays.tolerances import TIE
 from tamis.kernels.subset.column_subset import first_largest
 
 _CACHED = 2**24  # squared products that may be cached, so that a column can be removed without a pass over the table
-_TIE = {"float64": 1e-10, "float32": 1e-6}  # relative difference below which two alignments are the same
 _POWER = 0.7  # of the eigenvalues: between one, which only sees the first components, and zero
 
 
@@ -54,7 +54,7 @@ class AlignmentSearch:
         self._g = np.zeros(affinity.size)  # g_j = sum_{b in S} (z_j' z_b)^2
         self._numerator, self._norm2 = 0.0, 0.0  # sum_S c_j and ||K_S||_F^2
         self._cached: dict[int, np.ndarray] = {}
-        self._tie = _TIE[str(Y.dtype)]
+        self._tie = TIE.of(Y)
         for column in kept or []:
             self.add(column)
 

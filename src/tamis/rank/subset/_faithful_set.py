@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.kernels.arrays.copies import distinct_columns
-from tamis.kernels.subset.column_subset import center_columns, compress_rows, gram_of_rows, quadratic_forms
+from tamis.kernels.arrays.scaling import center_columns
+from tamis.kernels.subset.column_subset import compress_rows, gram_of_rows, quadratic_forms
 from tamis.rank.subset._alignment import AlignmentSearch, component_affinities
 from tamis.rank.subset._faithful_swaps import SwapSearch, fit_among, nearest_rows
 from tamis.rank.subset._ridge_greedy import RidgeSearch, rank_columns

@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.kernels.arrays.blocks import blocks
+from tamis.kernels.arrays.tolerances import NEAREST_TIE
 from tamis.kernels.neighbors.faithfulness import fit_from_gram
 from tamis.rank.subset._alignment import AlignmentSearch
 
@@ -28,7 +29,6 @@ _FEW_ROWS = 513  # rows up to which W is all others
 _ROUND = 10  # columns tried before the W nearest are found anew
 _CANDIDATES = 64  # columns screened to replace one
 _MAX_TRIED = 3  # of these, at most so many are tried on W rows
-_TIE = 1e-11  # relative difference of squared distances below which the lower row is the nearer
 _MIN_INCREASE = 1e-9  # of FIT; less is rounding
 _BLOCK = 2**21  # distances held at a time
 
@@ -54,7 +54,7 @@ def _smallest(distance2: np.ndarray, places: np.ndarray, count: int) -> np.ndarr
     if count == distance2.shape[1]:
         return np.broadcast_to(np.arange(count), distance2.shape)
     scale = np.mean(distance2[0], where=np.isfinite(distance2[0]))
-    return np.argpartition(distance2 + _TIE * scale * places, count - 1, axis=1)[:, :count]
+    return np.argpartition(distance2 + NEAREST_TIE * scale * places, count - 1, axis=1)[:, :count]
 
 
 def fit_among(near: np.ndarray, distance2: np.ndarray, gram: np.ndarray, n_neighbors: int) -> float:

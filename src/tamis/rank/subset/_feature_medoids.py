@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.base import Candidates, Ranker, Ranking, SequentialRanker, Step, StopDecision
-from tamis.kernels.subset.column_subset import center_columns
+from tamis.kernels.arrays.scaling import center_columns
 from tamis.rank.subset._facility_location import FacilityLocationSearch, assign_columns
 
 

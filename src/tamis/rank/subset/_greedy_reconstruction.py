@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.base import Candidates, Ranker, SequentialRanker, Step
-from tamis.kernels.subset.column_subset import ReconstructionSearch, center_columns
+from tamis.kernels.arrays.scaling import center_columns
+from tamis.kernels.subset.column_subset import ReconstructionSearch
 
 
 class GreedyReconstruction(SequentialRanker):

@@ -11,7 +11,11 @@ import numpy as np
 
 from tamis._sklearn import Interval
 from tamis.base import Candidates, Ranker, Ranking, SequentialRanker, Step, StopDecision, track
-from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, scale_columns, unit_spread
+from tamis.kernels.arrays.scaling import (
+    rescale_columns,
+    scale_columns,
+    standard_deviations,
+)
 from tamis.kernels.neighbors.faithfulness import own_neighbors, r2_from_neighbors
 from tamis.rank.subset._faithful_set import MAX_GREEDY, FaithfulSet, Start
 
@@ -133,7 +137,7 @@ class NeighborFaithful(SequentialRanker):
     def _search(self, X: np.ndarray, rng: np.random.RandomState) -> FaithfulSet:
         if len(X) > self.max_samples:
             X = X[np.sort(rng.choice(len(X), self.max_samples, replace=False))]
-        return FaithfulSet(ldexp_columns(X, overflow_exponents(X)), min(self.n_neighbors, len(X) - 1), rng)
+        return FaithfulSet(rescale_columns(X), min(self.n_neighbors, len(X) - 1), rng)
 
     def _steps(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
@@ -196,9 +200,9 @@ def leave_one_out_fit(X: np.ndarray, kept: np.ndarray, n_neighbors: int) -> floa
     r"""Mean :math:`R^2` of the features that vary, each predicted from the nearest neighbors on the kept ones."""
     if not kept.size:
         return 0.0
-    X = ldexp_columns(X, overflow_exponents(X))
+    X = rescale_columns(X)
     some = X[:, kept]
-    spread = unit_spread(some)
-    some = some - some[:1]  # digits are saved where the mean dwarfs the spread
-    neighbors = own_neighbors(scale_columns(some, spread), min(n_neighbors, len(X) - 1), itself=False)
+    deviations = standard_deviations(some)
+    some = some - some[:1]  # distances do not change, and keep their digits where the mean is much larger than they are
+    neighbors = own_neighbors(scale_columns(some, deviations), min(n_neighbors, len(X) - 1), itself=False)
     return float(np.nanmean(r2_from_neighbors(X, neighbors)))

@@ -11,7 +11,10 @@ from scipy.sparse.linalg import svds
 
 from tamis._sklearn import Interval, RealNotInt
 from tamis.base import Candidates, Ranker, Ranking
-from tamis.kernels.subset.column_subset import center_columns, column_blocks, compress_rows, gram_of_rows, precision_of
+from tamis.kernels.arrays.blocks import column_blocks
+from tamis.kernels.arrays.scaling import center_columns
+from tamis.kernels.arrays.tolerances import TIE
+from tamis.kernels.subset.column_subset import compress_rows, gram_of_rows
 
 _LARGE = 1000  # rows and columns beyond which a few components are cheaper by iteration
 _FEW = 0.05  # share of all components that are a few
@@ -99,7 +102,7 @@ class PCALeverage(Ranker):
         scores, variances = leverage_scores(Z, self.n_components)
         self.n_components_ = variances.size
         self.explained_variance_ratio_ = min(float(variances.sum() / norm2.sum()), 1.0)
-        return Ranking.from_scores(scores, rounding=precision_of(Z).tie)
+        return Ranking.from_scores(scores, rounding=TIE.of(Z))
 
 
 def leverage_scores(Z: np.ndarray, n_components: float | None) -> tuple[np.ndarray, np.ndarray]:
@@ -120,7 +123,7 @@ def leverage_scores(Z: np.ndarray, n_components: float | None) -> tuple[np.ndarr
     Z = compress_rows(Z)
     values, U = np.linalg.eigh(gram_of_rows(Z))
     values, U = values[::-1], U[:, ::-1]
-    r = count_components(values, n_components, rounding=_rounding(Z))
+    r = count_components(values, n_components, rounding=TIE.of(Z))
     onto = (U[:, :r] / np.sqrt(values[:r])).T.astype(Z.dtype)
     scores = np.empty(Z.shape[1])
     for cols in column_blocks(*Z.shape):
@@ -151,11 +154,6 @@ def _by_iteration(Z: np.ndarray, r: int) -> tuple[np.ndarray, np.ndarray] | None
     _, values, V = svds(Z, k=r + 1, v0=start, solver="arpack")
     largest_first = np.argsort(-values)
     values, V = values[largest_first].astype(float) ** 2, V[largest_first]
-    if count_components(values, r, rounding=_rounding(Z)) != r:
+    if count_components(values, r, rounding=TIE.of(Z)) != r:
         return None
     return np.einsum("ij,ij->j", V[:r], V[:r], dtype=float), values[:r]
-
-
-def _rounding(Z: np.ndarray) -> float:
-    """Relative difference of two variances that rounding may make."""
-    return 1e-5 if Z.dtype == np.float32 else 1e-10

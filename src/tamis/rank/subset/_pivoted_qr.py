@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.base import Candidates, Ranker, SequentialRanker, Step
+from tamis.kernels.arrays.scaling import center_columns
 from tamis.kernels.subset.column_subset import (
     PivotedSearch,
-    center_columns,
     explained_by_each,
     first_largest,
     precision_of,

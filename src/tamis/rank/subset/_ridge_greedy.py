@@ -20,9 +20,8 @@ from itertools import islice
 
 import numpy as np
 
+from tamis.kernels.arrays.tolerances import TIE
 from tamis.kernels.subset.column_subset import first_largest
-
-_TIE = {"float64": 1e-10, "float32": 1e-6}  # relative difference below which two gains are the same
 
 
 class RidgeSearch:
@@ -57,7 +56,7 @@ class RidgeSearch:
         return gains
 
     def __iter__(self) -> Iterator[tuple[int, float]]:
-        tie = _TIE[str(self.Y.dtype)]
+        tie = TIE.of(self.Y)
         while not self._is_chosen.all():
             gains = self.gains()
             column = first_largest(gains, tie)

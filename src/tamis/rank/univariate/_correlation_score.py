@@ -8,8 +8,8 @@ import numpy as np
 
 from tamis._sklearn import StrOptions, fit_context
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
-from tamis.kernels.arrays.columns import rounding_of
 from tamis.kernels.arrays.targets import encode_target
+from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.solvers.group_search import GroupSearch
 from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 from tamis.rank._subproblems import SubproblemMixin
@@ -108,4 +108,4 @@ class CorrelationScore(SubproblemMixin, Ranker):
             cos2 = OrthogonalSearch(columns, target.values).cos2()
         else:
             cos2, _ = GroupSearch(columns, candidates.members, target.values).judge()
-        return Ranking.from_scores(cos2, rounding=rounding_of(candidates.table))
+        return Ranking.from_scores(cos2, rounding=ROUNDING.of(candidates.table))

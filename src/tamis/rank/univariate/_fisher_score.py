@@ -10,8 +10,9 @@ from scipy import sparse
 
 from tamis._sklearn import Interval, StrOptions, get_namespace_and_device, max_precision_float_dtype, move_to
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
-from tamis.kernels.arrays.columns import rounding_of, tiles
+from tamis.kernels.arrays.columns import tiles
 from tamis.kernels.arrays.targets import encode_classes
+from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.solvers.group_search import GroupSearch
 
 
@@ -87,7 +88,7 @@ class FisherScore(Ranker):
             scores = self._score_columns(candidates.table, codes)
         else:
             scores = self._score_groups(candidates, codes)
-        ranking = Ranking.from_scores(scores, rounding=rounding_of(candidates.table))
+        ranking = Ranking.from_scores(scores, rounding=ROUNDING.of(candidates.table))
         if self.threshold is None:
             return ranking
         return Ranking(ranking.order[ranking.scores[ranking.order] > self.threshold], ranking.scores)
@@ -141,7 +142,8 @@ def class_moments(X: Any, codes: np.ndarray, counts: np.ndarray) -> tuple[np.nda
 
 def _ratio(between: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Between over within; 0 where rounding is all there is to both, infinite where only the classes differ."""
-    nothing = between <= 1e-24 * scale
+    rounding = ROUNDING.float64**2 * scale  # means are summed in double precision, whatever the type of the table
+    nothing = between <= rounding
     with np.errstate(divide="ignore", invalid="ignore"):
-        scores = between / np.where(spread <= 1e-24 * scale, 0.0, spread)
+        scores = between / np.where(spread <= rounding, 0.0, spread)
     return np.where(nothing, 0.0, scores)

@@ -8,7 +8,8 @@ import numpy as np
 
 from tamis._sklearn import move_to
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
-from tamis.kernels.arrays.columns import as_columns, rounding_of
+from tamis.kernels.arrays.columns import as_columns
+from tamis.kernels.arrays.tolerances import ROUNDING
 
 
 class MaxVariance(Ranker):
@@ -62,4 +63,4 @@ class MaxVariance(Ranker):
         X = candidates.table
         norm2 = move_to(as_columns(X).norm2, xp=np, device="cpu")
         variances = np.clip(norm2, 0, None) / X.shape[0]
-        return Ranking.from_scores(candidates.sum_members(variances), rounding=rounding_of(X))
+        return Ranking.from_scores(candidates.sum_members(variances), rounding=ROUNDING.of(X))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tamis.kernels.arrays.columns import rounding_of
+from tamis.kernels.arrays.tolerances import ROUNDING
 
 # Orientation of the edge (degrees, counterclockwise from horizontal) and the step (rows, columns) that crosses it.
 STEPS = {0: (1, 0), 45: (1, 1), 90: (0, 1), 135: (1, -1)}
@@ -50,7 +50,7 @@ def find_edges(pixels: np.ndarray, orientation: int, *, sign: int = 0, min_contr
     for pair in _others(orientation):
         other = difference(pair)
         np.maximum(strongest, np.abs(other, out=other), out=strongest)
-    slack = rounding_of(pixels) * np.abs(pixels).max(axis=(0, 1))  # equal differences need not stay so in floats
+    slack = ROUNDING.of(pixels) * np.abs(pixels).max(axis=(0, 1))  # equal differences need not stay so in floats
     edges = contrast > strongest + slack
     if min_contrast > 0:
         edges &= contrast >= min_contrast - slack
