@@ -15,9 +15,7 @@ from tamis.base._candidates import Candidates
 from tamis.base._progress import track
 from tamis.base._ranker import Ranker
 from tamis.base._ranking import Ranking, Step
-
-_TIE = 1e-10  # criteria this close, relatively, differ by rounding alone: they went through different sums
-_NEGLIGIBLE = 1e-26  # and so do those below this part of the largest: a squared weight at the square of rounding
+from tamis.kernels.arrays.tolerances import NEGLIGIBLE_WEIGHT2, TIE
 
 StepSize = float | str  # a count, a fraction of those that remain, or "halving"
 
@@ -136,7 +134,7 @@ def ascending(values: np.ndarray, candidates: np.ndarray, noise: float = 0.0) ->
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     size = np.where(np.isfinite(ordered), np.abs(ordered), 0.0)
-    close = _TIE * size[1:] + max(_NEGLIGIBLE * size.max(), noise)
+    close = TIE.float64 * size[1:] + max(NEGLIGIBLE_WEIGHT2 * size.max(), noise)
     with np.errstate(invalid="ignore"):  # two infinite criteria are equal
         run = np.concatenate([[0], np.cumsum(np.diff(ordered) > close)])
     return order[np.lexsort((-candidates[order], run))]

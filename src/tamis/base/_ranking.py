@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tamis.kernels.arrays.tolerances import ROUNDING
+
 
 @dataclass(frozen=True)
 class Step:
@@ -48,7 +50,7 @@ class Ranking:
     reason: str = ""
 
     @classmethod
-    def from_scores(cls, scores: np.ndarray, *, rounding: float = 1e-12) -> Ranking:
+    def from_scores(cls, scores: np.ndarray, *, rounding: float = ROUNDING.float64) -> Ranking:
         """Sort by score, best first; ties go to the lowest index, candidates without a score are not ranked.
 
         Scores that differ by less than ``rounding``, relatively, are ties and made equal: a duplicated column must not

@@ -125,8 +125,9 @@ class EdgeMapDisplay:
         EdgeMapDisplay
         """
         check_is_fitted(ranker)
-        weights = getattr(ranker, "probability_", None)
-        if weights is None:
+        if "probability" in ranker.provides:
+            weights = ranker.probability_
+        else:
             scores = np.asarray(to_numpy(ranker.scores_), dtype=float)
             largest = np.max(scores, where=np.isfinite(scores), initial=0.0) or 1.0
             weights = np.clip(np.nan_to_num(scores, nan=0.0, posinf=largest, neginf=0.0), 0.0, None)

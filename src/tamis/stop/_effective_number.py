@@ -10,6 +10,7 @@ import numpy as np
 from tamis._sklearn import Interval
 from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule
 from tamis.kernels.arrays.entropy import effective_number
+from tamis.kernels.arrays.tolerances import ceil_count
 
 
 class EffectiveNumber(StoppingRule, name="effective-number"):
@@ -58,7 +59,7 @@ class EffectiveNumber(StoppingRule, name="effective-number"):
         probability = ranking.scores[ranking.order]
         probability = probability / probability.sum()
         effective = effective_number(probability)
-        kept = int(np.clip(np.ceil(self.multiple * effective - 1e-9), 1, ranking.order.size))
+        kept = int(np.clip(ceil_count(self.multiple * effective), 1, ranking.order.size))
         reason = f"{effective:.1f} features share the probability"
         if self.multiple != 1:
             reason += f", times {self.multiple:g}"

@@ -13,7 +13,7 @@ from scipy import sparse
 from tamis._sklearn import Interval, safe_indexing
 from tamis.base import COLUMNS, Candidates, Ranker, Ranking, Step, StopDecision, StoppingRule
 from tamis.kernels.arrays.columns import to_numpy
-from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
+from tamis.kernels.arrays.scaling import rescale_columns
 from tamis.kernels.neighbors.faithfulness import fit_along, fit_of_all, standardized_gram
 
 _FIRST_LOOK = 64  # features that a sequential ranker gives before the curve is looked at
@@ -94,7 +94,7 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         table = table if sparse.issparse(table) else to_numpy(table)
         if table.shape[0] < 3:
             return StopDecision(ranking.order.size, f"all {ranking.order.size} features: too few rows to judge fewer")
-        table = ldexp_columns(table, overflow_exponents(table))
+        table = rescale_columns(table)
         curve = _Curve(table, candidates, min(self.n_neighbors, table.shape[0] - 1))
         if "nested" in ranker.provides:
             curve.measure_prefixes(ranking.order, tried_sizes(ranking.order.size))

@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 from tamis._sklearn import HasMethods, Interval
 from tamis.base import UNGROUPED, Candidates, Ranker, Ranking, Step, StopDecision, StoppingRule
 from tamis.kernels.arrays.columns import to_numpy
+from tamis.kernels.arrays.tolerances import ceil_count
 from tamis.kernels.neighbors.two_nn import measure_two_nn
 
 _FIRST_LOOK = 64  # features that a sequential ranker gives before they are counted
@@ -94,7 +95,7 @@ class IntrinsicDimension(StoppingRule, name="intrinsic-dimension"):
         dimension = self._measure(X, rng)
         if not np.isfinite(dimension):
             return StopDecision(ranked, f"the data have no finite dimension ({name}): kept all {ranked} ranked")
-        asked = max(1, int(np.ceil(self.multiple * dimension - 1e-9)))
+        asked = max(1, ceil_count(self.multiple * dimension))
         kept = min(asked, ranked)
         reason = f"the data have about {dimension:.1f} dimensions ({name})"
         if self.multiple != 1:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tamis._sklearn import Interval, RealNotInt
 from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule
+from tamis.kernels.arrays.tolerances import floor_count
 
 
 class TopK(StoppingRule, name="top-k"):
@@ -59,7 +60,7 @@ class TopK(StoppingRule, name="top-k"):
             return n_candidates
         if isinstance(self.n_features, Integral):
             return int(self.n_features)
-        return max(1, int(self.n_features * n_candidates + 1e-9))  # 0.29 * 100 is 28.999999999999996
+        return max(1, floor_count(self.n_features * n_candidates))
 
     def decide(
         self,

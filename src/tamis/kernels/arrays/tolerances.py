@@ -67,6 +67,19 @@ EQUAL_DISTANCE = 1e-12
 # is the nearest. Squared distances come from a Gram matrix, and lose a digit more than those from differences.
 NEAREST_TIE = 1e-11
 
+# Share of the largest squared weight below which a squared weight is rounding: the square of 1e-13.
+NEGLIGIBLE_WEIGHT2 = 1e-26
+
+# Relative error of a weight, as a sum over the rows, times the root of their number: a few roundings.
+WEIGHT_ERROR = 8 * 2.0**-52
+
+# Relative difference of two objectives that rounding explains: some 50 roundings, for they are sums over the rows.
+OBJECTIVE_ROUNDING = 1e-14
+
+# Added to the unit diagonal of a scaled Hessian, so that it can be factored where columns depend on each other, and
+# small enough to leave Newton's steps as they are.
+HESSIAN_RIDGE = 1e-13
+
 # What is added to a product of a share and a count before it is cut to a whole number: 0.29 * 100 is
 # 28.999999999999996, and means 29.
 _WHOLE = 1e-9

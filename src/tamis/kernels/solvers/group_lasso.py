@@ -24,7 +24,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tamis.kernels.solvers.lasso import ROUNDING, Lasso, solve_semidefinite
+from tamis.kernels.arrays.tolerances import OBJECTIVE_ROUNDING
+from tamis.kernels.solvers.lasso import Lasso, solve_semidefinite
 
 _LINE_SEARCH_STEPS = 40
 _MIN_DAMPING, _MAX_DAMPING = 1e-2, 1e2
@@ -144,7 +145,7 @@ class GroupLasso:
             self._descend_by_blocks(U, R, np.flatnonzero(group_norms(U, self.width)))
         R[:] = self._negative_gradient(U)
         is_nearer = kkt_violation(R, U, self.width, self.penalty).max() < 0.9 * violation
-        return bool(is_nearer) or self._objective(U, R) < objective - ROUNDING * abs(objective)
+        return bool(is_nearer) or self._objective(U, R) < objective - OBJECTIVE_ROUNDING * abs(objective)
 
     def _remove_groups(self, U: np.ndarray, R: np.ndarray) -> None:
         """Set groups to zero that are best there, given the others: ``||R_g + G_gg U_g|| <= penalty``.
@@ -191,7 +192,7 @@ class GroupLasso:
         for moved in (self._line_search(U, step, gradient, rows), self._stop_at_zero(U, U + step)):
             R_moved = self._negative_gradient(moved)
             value = self._objective(moved, R_moved)
-            is_level = value <= objective + ROUNDING * abs(objective)
+            is_level = value <= objective + OBJECTIVE_ROUNDING * abs(objective)
             is_enough = value < objective - required or (is_level and self._halves_violation(moved, R_moved, U, R))
             if value < lowest and is_enough:
                 lowest, accepted = value, (moved, R_moved)
@@ -263,7 +264,7 @@ def line_search(slope: Callable[[float], float], value: Callable[[float], float]
     for _ in range(_LINE_SEARCH_STEPS):
         here = slope(t)
         is_flat = abs(here) <= 0.1 * abs(first_slope) or (t == 1.0 and here <= 0)
-        if is_flat and value(t) <= first_value + ROUNDING * abs(first_value):
+        if is_flat and value(t) <= first_value + OBJECTIVE_ROUNDING * abs(first_value):
             return t
         low, high = (t, high) if here < 0 else (low, t)
         # the secant's zero first, then bisection

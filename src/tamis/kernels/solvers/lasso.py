@@ -23,7 +23,8 @@ from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
-ROUNDING = 1e-14  # relative difference of two objectives that rounding explains
+from tamis.kernels.arrays.tolerances import OBJECTIVE_ROUNDING
+
 _RIDGES = 10.0 ** np.arange(-13.0, 1.0, 2.0)  # of the largest diagonal entry, so that copies of a column can be solved
 _ZERO_COLUMN = 1e-13  # diagonal entry, relative to the largest, of a column that is zero up to rounding
 _MAX_ENTERING = 20  # weights that may join the support without coordinate descent
@@ -120,7 +121,7 @@ class Lasso:
         best = at
         for u in (self._line_search(at, direction), _stop_at_zero(at.u, at.u + direction)):
             end = self._evaluate(u)
-            is_level = end.objective <= at.objective + ROUNDING * abs(at.objective)
+            is_level = end.objective <= at.objective + OBJECTIVE_ROUNDING * abs(at.objective)
             # near the minimum objectives are equal to rounding: then the conditions decide
             is_better = end.objective < at.objective or (
                 is_level and self._kkt_violation(end) < 0.5 * self._kkt_violation(at)

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
+from tamis.kernels.arrays.tolerances import OBJECTIVE_ROUNDING
 from tamis.kernels.solvers.gram import Gram
 
 _MAX_HALVINGS = 30
@@ -113,7 +114,7 @@ class KernelLogisticRegression:
         length = 1.0
         for _ in range(_MAX_HALVINGS):
             moved = self.v + length * v, self.kv + length * along, self.b + length * b
-            if self._objective(*moved) <= start + 1e-14 * abs(start):
+            if self._objective(*moved) <= start + OBJECTIVE_ROUNDING * abs(start):
                 break
             length /= 2.0
         self.v, self.kv, self.b = moved

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from tamis.kernels.arrays.tolerances import OBJECTIVE_ROUNDING
 from tamis.kernels.solvers.losses import Loss
 
 _SUFFICIENT_DECREASE = 0.1  # share of the decrease that the gradient promises, for a step to be accepted (Armijo)
@@ -155,7 +156,7 @@ class _OrthantProblem:
         """Length of a step, at most ``longest``, that lowers F enough; found by bisection on the sign of the slope."""
         start = self.objective(f, w)
         low, high, t = 0.0, longest, longest
-        rounding = 1e-14 * abs(start)
+        rounding = OBJECTIVE_ROUNDING * abs(start)
         for _ in range(100):
             with np.errstate(over="ignore", invalid="ignore"):
                 f_t, w_t = f + t * df, w + t * dw

@@ -24,9 +24,10 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
+from tamis.kernels.arrays.tolerances import HESSIAN_RIDGE, OBJECTIVE_ROUNDING
+
 _MAX_DOWNDATES = 64  # eliminations after which the inverse is computed anew, so that rounding does not accumulate
 _MAX_HALVINGS = 30
-_DAMPING = 1e-13  # added to a Hessian's unit diagonal, so that it can always be inverted
 _MAX_SHRINKAGE = 1e6  # an inverse that was once so many times larger has lost too many digits
 
 
@@ -152,7 +153,7 @@ class PrimalLinearModel:
         length = 1.0
         for _ in range(_MAX_HALVINGS):
             moved = self.w + length * step, self.f + length * along
-            if self._objective(*moved) <= start + 1e-14 * abs(start):
+            if self._objective(*moved) <= start + OBJECTIVE_ROUNDING * abs(start):
                 break
             length /= 2.0
         self.w, self.f = moved
@@ -183,5 +184,5 @@ def _invert(hessian: np.ndarray, penalty: np.ndarray) -> np.ndarray:
     size = hessian[diagonal, diagonal]
     unit = np.sqrt(np.maximum(size, np.finfo(float).eps * size.max()))
     hessian /= unit[:, None] * unit
-    hessian[diagonal, diagonal] += _DAMPING
+    hessian[diagonal, diagonal] += HESSIAN_RIDGE
     return np.linalg.inv(hessian) / (unit[:, None] * unit)

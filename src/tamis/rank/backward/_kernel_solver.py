@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.kernels.arrays.tolerances import WEIGHT_ERROR
 from tamis.kernels.solvers.feature_kernel import FeatureKernel, criterion_changes
 from tamis.kernels.solvers.gram import DenseGram
 from tamis.rank.backward._elimination_solver import (
@@ -15,8 +16,6 @@ from tamis.rank.backward._elimination_solver import (
     principal_submatrix,
 )
 from tamis.rank.backward._learners import Learner, Subproblem
-
-_ROUNDING = 8 * float(np.finfo(float).eps)
 
 
 class KernelSolver(SubproblemSolver):
@@ -47,7 +46,7 @@ class KernelSolver(SubproblemSolver):
     def noise(self) -> float:
         """Change of a squared norm that rounding alone explains."""
         V = np.abs(self._dual_variables())
-        return _ROUNDING * float(np.einsum("mi,ij,mj->", V, np.abs(self.kernel.matrix), V))
+        return WEIGHT_ERROR * float(np.einsum("mi,ij,mj->", V, np.abs(self.kernel.matrix), V))
 
     def criteria(self) -> np.ndarray:
         """Change of the squared norms without each feature."""

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from tamis.kernels.arrays.tolerances import WEIGHT_ERROR
 from tamis.kernels.solvers.gram import FactorGram
 from tamis.kernels.solvers.svm_primal import PrimalLinearModel
 from tamis.rank.backward._elimination_solver import RowGroup, SubproblemSolver, group_by_rows, pose_dual
 from tamis.rank.backward._learners import Learner, Subproblem
-
-_ROUNDING = 8 * float(np.finfo(float).eps)
 
 
 class TallLinearSolver(SubproblemSolver):
@@ -74,7 +73,7 @@ class TallLinearSolver(SubproblemSolver):
             float(group.data.diagonal.sum()) * float(sum(model.v @ model.v for model in group.models))
             for group in self.groups
         )
-        return _ROUNDING**2 * size
+        return WEIGHT_ERROR**2 * size
 
     def criteria(self) -> np.ndarray:
         """Squared weights."""

@@ -18,10 +18,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tamis.kernels.arrays.tolerances import TIE
+from tamis.kernels.arrays.tolerances import NEGLIGIBLE_WEIGHT2, TIE, WEIGHT_ERROR
 
-_NOTHING = 1e-26  # share of the largest squared weight below which one is rounding: the square of 1e-13
-_ROUNDING = 8 * float(np.finfo(float).eps)
 _MIN_CANDIDATES = 512
 _CANDIDATE_FRACTION = 8  # or one in so many of the remaining features
 _COMPACT = 0.7  # fraction of remaining rows below which the table is copied without the eliminated ones
@@ -84,7 +82,7 @@ class WeightSearch:
 
     def noise(self, V: np.ndarray) -> float:
         """Squared weight that rounding alone explains."""
-        return (_ROUNDING * float(self._norm.max()) * float(np.linalg.norm(V))) ** 2
+        return (WEIGHT_ERROR * float(self._norm.max()) * float(np.linalg.norm(V))) ** 2
 
     def remove_one(self, feature: int) -> Any:
         """Eliminate a feature, and return its row of the table."""
@@ -118,7 +116,7 @@ class WeightSearch:
         self.n_passes += 1
         self._compact(_COMPACT)
         squares = np.where(self._is_remaining, squared_weights(self._table, V), np.inf)
-        self._nothing = max(_NOTHING * float(squares[self._is_remaining].max()), self.noise(V))
+        self._nothing = max(NEGLIGIBLE_WEIGHT2 * float(squares[self._is_remaining].max()), self.noise(V))
         self._least_other, self._largest_norm = np.inf, 0.0
         n_candidates = max(_MIN_CANDIDATES, self.n_remaining // _CANDIDATE_FRACTION)
         others = np.zeros(0, dtype=bool)

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, Ranking
+from tamis.base._validation import known_names
 from tamis.kernels.arrays.scaling import standard_deviations, standardize_columns
 from tamis.kernels.arrays.tolerances import TRAINED_TIE
 from tamis.rank.model._model_derivatives import fit_quietly, is_fitted, is_model, measure_model
@@ -192,7 +193,7 @@ class SensitivityRanking(NetworkRanker):
 
     def _check_names(self, model: Any) -> None:
         """Refuse a model that knows the columns by other names, or in another order."""
-        theirs, ours = (getattr(one, "feature_names_in_", None) for one in (model, self))
+        theirs, ours = known_names(model), known_names(self)
         if theirs is not None and ours is not None and list(theirs) != list(ours):
             raise ValueError("the columns of X are not those that estimator was fitted on, or stand in another order")
 

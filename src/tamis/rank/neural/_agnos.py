@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, ColumnCandidates, Ranker, Ranking, StopDecision, StoppingRule, track
-from tamis.base._validation import check_classes
+from tamis.base._validation import check_classes, known_names
 from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.neighbors.search import nearest_neighbors
 from tamis.kernels.neighbors.two_nn import fit_two_nn
@@ -175,7 +175,7 @@ class AgnosRanker(Ranker):
 
     def _setting(self, name: str) -> Any:
         """A parameter of the training; "auto" stands for what the mode was tried with."""
-        given = getattr(self, name)
+        given = self.get_params(deep=False)[name]
         return _DEFAULTS[self.mode][name] if given == "auto" else given
 
     def _width(self, rows: StandardizedRows) -> int:
@@ -263,7 +263,7 @@ class AgnosRanker(Ranker):
             )
         if not hasattr(X, "to_dask_array"):
             return X[:, np.flatnonzero(mask)]
-        if not np.array_equal(_names(X), getattr(self, "feature_names_in_", _names(X))):
+        if (known := known_names(self)) is not None and not np.array_equal(_names(X), known):
             raise ValueError(
                 f"the columns of X are not those, or not in the order, that {type(self).__name__} has seen"
             )

@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
+from tamis.kernels.arrays.tolerances import HESSIAN_RIDGE
 from tamis.rank.stochastic._subset_learner import LinearModels, SubsetLearner, balance_classes, separate_classes
 
 Weights = tuple[np.ndarray, np.ndarray]
 
 _MAX_DUAL_PASSES = 40  # over the rows: a dual that is still not optimal is handed to Newton's method
-_HESSIAN_RIDGE = 1e-13  # added to a Hessian's unit diagonal, so that it is never singular
 _GRAM_RIDGE = 1e-10  # added to a Gram matrix, relative to its mean diagonal, so that it has a Cholesky factor
 _MAX_HALVINGS = 20  # of a Newton step that does not descend
 
@@ -196,7 +196,7 @@ def _newton(tables: np.ndarray, sign: np.ndarray, cost: np.ndarray, tol: float, 
         hessian[:, diagonal, diagonal] += 1.0
         unit = np.sqrt(hessian[:, diagonal, diagonal])  # Jacobi preconditioner: columns may differ in scale
         hessian /= unit[:, :, None] * unit[:, None, :]
-        hessian[:, diagonal, diagonal] += _HESSIAN_RIDGE
+        hessian[:, diagonal, diagonal] += HESSIAN_RIDGE
         step = np.linalg.solve(hessian, (gradient / unit)[:, :, None]) / unit[:, :, None]
         hinge_step = (tables @ step)[:, :, 0] * sign
         length = _line_search(w, step[:, :, 0], hinge, hinge_step, cost)

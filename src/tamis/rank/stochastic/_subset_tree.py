@@ -21,10 +21,10 @@ from typing import ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
+from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.rank.stochastic._subset_learner import SubsetLearner, balance_classes
 
 _WEIGHT_BITS = 52  # all rows together weigh less than 2**52 units: exact as an integer and as a float
-_SAME_GAIN = 1e-12  # relative difference of split criteria that rounding explains
 
 
 class SubsetTree(SubsetLearner):
@@ -296,7 +296,7 @@ def _pick_best(criterion: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np
     """Column and place where each node's criterion is largest; -1 and 0 where it is nowhere positive."""
     node = np.repeat(np.arange(sizes.size), sizes)
     best = np.maximum.reduceat(criterion.max(axis=0), np.cumsum(sizes) - sizes)
-    least = np.where(best > 0, best * (1 - _SAME_GAIN), np.inf)
+    least = np.where(best > 0, best * (1 - ROUNDING.float64), np.inf)
     column, place = np.divmod(np.flatnonzero(criterion >= least[node]), node.size)
     feature, cut = np.full(sizes.size, -1), np.zeros(sizes.size, dtype=np.intp)
     # assigned backwards: the first column, and then the lowest threshold, have the last word
