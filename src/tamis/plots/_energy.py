@@ -96,7 +96,7 @@ class EnergyDisplay:
             if not hasattr(run, "history_"):
                 raise ValueError(f"{name} has no history_ of its iterations; give a fitted OFW")
         energies = {name: run.history_["energy"] for name, run in runs.items()}
-        nulls = {name: run.null_history_ for name, run in runs.items() if run.null_control}
+        nulls = {name: run.null_history_ for name, run in runs.items() if vars(run).get("null_history_")}
         numbers = {name: run.history_["effective_number"] for name, run in runs.items()} if effective_number else None
         null_energies = {name: history["energy"] for name, history in nulls.items()}
         display = cls(energies, null_energies=null_energies, effective_numbers=numbers, window=window)
