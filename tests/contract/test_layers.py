@@ -76,3 +76,38 @@ def test_using_a_ranker_loads_neither_torch_nor_matplotlib_nor_polars():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+RANKER_NAMES = {"ranker", "rankers", "run", "selector", "self"}
+
+
+def probed_rankers(path: Path) -> list[str]:
+    """Calls of getattr on what is named like a ranker."""
+    return [
+        f"{path.relative_to(SOURCE)}:{node.lineno}"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "getattr"
+        and isinstance(node.args[0], ast.Name)
+        and node.args[0].id in RANKER_NAMES
+    ]
+
+
+def test_nothing_outside_base_probes_a_ranker_with_getattr():
+    dictionaries = SOURCE / "dictionary"  # whose own parameters are none of a ranker
+    outside = [path for path in MODULES if part_of(path) != "base" and dictionaries not in path.parents]
+    assert [place for path in outside for place in probed_rankers(path)] == []
+
+
+def test_every_public_name_of_the_contract_is_imported_from_base_itself():
+    """What stands in ``tamis.base.__all__`` is not taken from the private modules behind it."""
+    import tamis.base
+
+    public = set(tamis.base.__all__)
+    for path in MODULES:
+        if part_of(path) == "base":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tamis.base._"):
+                assert not public & {alias.name for alias in node.names}, path

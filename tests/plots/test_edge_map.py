@@ -86,6 +86,8 @@ def test_the_frame_holds_a_row_per_detector(edges, weights):
 
 def test_a_probability_is_preferred_to_scores_and_bad_scores_weigh_nothing(edges, weights):
     class Learned(BaseEstimator):
+        provides = frozenset()
+
         def fit(self, X, y=None):
             return self
 
@@ -95,6 +97,7 @@ def test_a_probability_is_preferred_to_scores_and_bad_scores_weigh_nothing(edges
     by_scores = EdgeMapDisplay.from_estimator(edges, learned).weights
     np.testing.assert_array_equal(by_scores[:3], [0.0, 0.0, learned.scores_[3:].max()])
     np.testing.assert_array_equal(by_scores[3:], learned.scores_[3:])
+    learned.provides = frozenset({"probability"})
     learned.probability_ = weights
     np.testing.assert_array_equal(EdgeMapDisplay.from_estimator(edges, learned).weights, weights)
 

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold
 
 from tamis.assess import fit_score
 from tamis.rank.subset import _faithful_set as faithful_set
 from tamis.rank.subset._feature_medoids import FeatureMedoids
 from tamis.rank.subset._greedy_reconstruction import GreedyReconstruction
 from tamis.rank.subset._neighbor_faithful import NeighborFaithful
-from tamis.stop import CrossValidation, FITPlateau
+from tamis.stop import CrossValidation, FITPlateau, IntrinsicDimension
 from tests.base.test_progress import observed
 from tests.oracles.neighbor_faithful import every_fit, loo_fit, ridge_order, unit_columns
 
@@ -204,3 +206,39 @@ def test_numbers_as_large_or_as_small_as_there_are_do_no_harm(size, stop):
 def test_columns_that_only_rounding_makes_vary_are_refused():
     with pytest.raises(ValueError, match="no column of X varies"):
         NeighborFaithful(stop=2).fit(1e15 + np.random.RandomState(0).standard_normal((30, 4)))
+
+
+def test_the_plateau_is_looked_for_among_the_sets_that_are_really_selected():
+    X = table((60, 40), causes=4)
+    found = NeighborFaithful().fit(X)
+    k, decision = found.n_features_, found.stop_
+    assert decision.curve[decision.curve_at == k][0] == pytest.approx(found.fit_)
+    assert f"{found.fit_:.1%}" in decision.reason
+    for size, value in zip(decision.curve_at.tolist(), decision.curve, strict=True):
+        own = NeighborFaithful(stop=size).fit(X)
+        assert value == pytest.approx(own.fit_)
+        if size == k:
+            np.testing.assert_array_equal(own.order_, found.order_)
+        assert (size >= k) == (value >= decision.threshold)
+
+
+def test_cross_validation_judges_at_every_number_the_set_of_that_number():
+    X = table((60, 20), causes=4)
+    y = X[:, 0] + X[:, 7]
+    rule, rows = CrossValidation(LinearRegression(), n_features=[1, 3, 8], cv=KFold(3)), KFold(3)
+    decision = NeighborFaithful(stop=rule).fit(X, y).stop_
+    expected = []
+    for k in (1, 3, 8):
+        scores = []
+        for train, test in rows.split(X):
+            kept = NeighborFaithful(stop=k).fit(X[train]).order_[:k]
+            model = LinearRegression().fit(X[np.ix_(train, kept)], y[train])
+            scores.append(model.score(X[np.ix_(test, kept)], y[test]))
+        expected.append(np.mean(scores))
+    np.testing.assert_allclose(decision.curve, expected)
+
+
+def test_a_rule_that_tells_the_number_late_gets_the_set_of_that_number():
+    X = table()
+    found = NeighborFaithful(stop=IntrinsicDimension()).fit(X)
+    np.testing.assert_array_equal(found.order_, NeighborFaithful(stop=found.n_features_).fit(X).order_)
