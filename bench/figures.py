@@ -1,6 +1,6 @@
 """Figures of full runs, kept in ``bench/results``, and ``docs/figures.md`` written from them: none is typed by hand.
 
-``python -m bench NAME --record`` keeps the tables of one bench and writes the page anew; ``make bench`` records them all.
+``python -m bench NAME --record`` keeps the tables of one bench and writes the page; ``make bench`` records them all.
 """
 
 import datetime
