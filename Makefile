@@ -1,7 +1,9 @@
 # Two commands: `make demo` shows what tamis does, `make test` proves it. Both start from a bare Python >= 3.11.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INSTALL := -m pip install --quiet --disable-pip-version-check --constraint
+PIP := $(BIN)/python $(INSTALL) constraints.txt
+PIP_OLDEST := .venv-oldest/bin/python $(INSTALL) constraints-oldest.txt
 ALL := --editable '.[neural,plot,cli,scale,signal]'
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -q
@@ -62,6 +64,6 @@ clean:
 
 .venv-oldest/all: pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt --upgrade pip hatchling editables
-	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt --no-build-isolation $(ALL) --group test --group bench
+	$(PIP_OLDEST) --upgrade pip hatchling editables
+	$(PIP_OLDEST) --no-build-isolation $(ALL) --group test
 	touch $@
