@@ -2,7 +2,7 @@
 
 ``stop=1`` and ``stop=None`` (k = D) are among them for every method: boundaries break first. Our own checks run on all
 of them; scikit-learn's, of which there are five times as many, on the first of each method and on those that say
-``OtherPath``.
+``OtherPath``. Where training takes long, the first is one that trains briefly.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class OtherPath(dict[str, Any]):
 
 
 ARGUMENTS: dict[str, list[dict[str, Any]]] = {
-    "AgnosG": [{}, {"stop": 1, "max_iter": 60}, {"stop": None, "mode": "thesis", "max_iter": 100}],
+    "AgnosG": [{"stop": 1, "max_iter": 60}, {"max_iter": 100}, {"stop": None, "mode": "thesis", "max_iter": 100}],
     "AgnosS": [
-        {},
         {"stop": 1, "max_iter": 60, "hidden_units": (6,), "batch_size": 16},
+        {},
         OtherPath({"stop": None, "mode": "thesis", "max_iter": 100}),
     ],
-    "AgnosW": [{}, {"stop": 1, "max_iter": 60}, {"stop": None, "mode": "thesis", "max_iter": 100}],
+    "AgnosW": [{"stop": 1, "max_iter": 60}, {"max_iter": 100}, {"stop": None, "mode": "thesis", "max_iter": 100}],
     "CGSSL": [{"random_state": 0}, {"stop": 1}, {"stop": None, "n_clusters": 2, "random_state": 0}],
     "CorrelationScore": [{}, {"stop": 1}, {"stop": None, "multiclass": "ovo"}],
     "DeepFeatureSelection": [{"stop": 1}, {"stop": None, "hidden_units": (4, 3)}],
