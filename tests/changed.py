@@ -1,7 +1,7 @@
 """Run the tests of what changed since main, or of the families named: ``make check``, ``make check FAMILY=backward``.
 
 A module's tests are its own file in the mirrored folder, or the whole folder if it has none; those of a method include
-`tests/common` on its instances. What uses a changed kernel is left to ``make test``.
+our checks on its instances. scikit-learn's checks, and what uses a changed kernel, are left to ``make test``.
 """
 
 import re
@@ -62,7 +62,7 @@ def commands(paths: Iterable[str]) -> list[list[str]]:
     targets = {each for each in targets if not targets.intersection(each.parents)}
     methods = set().union(*(methods_of(path) for path in paths if path.startswith("src/tamis/rank/")))
     found = [sorted(str(each.relative_to(ROOT)) for each in targets)]
-    return [*found, ["tests/common", "-k", " or ".join(sorted(methods))]] if methods else found
+    return [*found, ["tests/common/test_ranker_checks.py", "-k", " or ".join(sorted(methods))]] if methods else found
 
 
 def main(families: list[str]) -> int:
