@@ -14,7 +14,7 @@ demo: .venv/core
 	$(BIN)/python -m tamis demo
 
 test: .venv/all lint
-	$(PYTEST) -n 2 -m 'not slow'
+	$(PYTEST) -n 2
 
 # Lint, types and the tests of what changed since main, or of one folder: make check FAMILY=backward
 check: .venv/all lint
@@ -26,7 +26,7 @@ lint: .venv/all
 	$(BIN)/mypy
 
 coverage: .venv/all
-	$(PYTEST) -n 2 -m 'not slow' --cov --cov-report=term:skip-covered
+	$(PYTEST) -n 2 --cov --cov-report=term:skip-covered
 
 # What takes long for reasons of its own: the wheel in a bare environment
 test-slow: .venv/all
@@ -34,7 +34,7 @@ test-slow: .venv/all
 
 # The suite with the lowest versions that pyproject.toml names
 test-oldest: .venv-oldest/all
-	$(ONE_THREAD) .venv-oldest/bin/python -m pytest -q -n 2 -m 'not slow' -W default
+	$(ONE_THREAD) .venv-oldest/bin/python -m pytest -q -n 2 -W default
 
 bench: .venv/peers
 	$(BIN)/python -m bench all --record

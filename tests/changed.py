@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parents[1]
@@ -49,10 +50,12 @@ def methods_of(path: str) -> set[str]:
     return own or {name for package, _, name in named if package == module.rpartition(".")[0]}
 
 
-def family(name: str) -> str:
-    """The folder of a family, such as ``src/tamis/rank/backward/`` of backward."""
-    [folder] = [path for path in (ROOT / "src" / "tamis").rglob(name) if path.is_dir()]
-    return f"{folder.relative_to(ROOT).as_posix()}/__init__.py"
+def family(name: str) -> list[str]:
+    """The folders of that name, such as ``src/tamis/rank/backward`` of backward, by their ``__init__.py``."""
+    found = [path for path in sorted((ROOT / "src" / "tamis").rglob(name)) if path.is_dir()]
+    if not found:
+        raise SystemExit(f"there is no folder {name!r} in src/tamis")
+    return [f"{folder.relative_to(ROOT).as_posix()}/__init__.py" for folder in found]
 
 
 def commands(paths: Iterable[str]) -> list[list[str]]:
@@ -66,7 +69,7 @@ def commands(paths: Iterable[str]) -> list[list[str]]:
 
 
 def main(families: list[str]) -> int:
-    for arguments in commands(map(family, families) if families else changed_paths()):
+    for arguments in commands(chain.from_iterable(map(family, families)) if families else changed_paths()):
         code = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "2", *arguments], cwd=ROOT).returncode
         if code:
             return code

@@ -24,9 +24,15 @@ def test_a_file_has_its_tests_in_the_mirrored_folder(path, tests):
 
 
 def test_a_family_is_a_folder_of_tests_and_the_common_checks_of_its_methods():
-    first, [checks, _, chosen] = commands([family("relief")])
+    first, [checks, _, chosen] = commands(family("relief"))
     assert first == ["tests/contract", "tests/rank/relief"]
     assert (checks, chosen) == ("tests/common/test_ranker_checks.py", "ReliefF")
+
+
+def test_folders_of_the_same_name_are_one_family():
+    assert commands(family("subset"))[0] == ["tests/contract", "tests/kernels/subset", "tests/rank/subset"]
+    with pytest.raises(SystemExit, match="no folder 'greedy'"):
+        family("greedy")
 
 
 def test_a_method_has_its_own_common_checks_and_what_a_family_shares_those_of_all():

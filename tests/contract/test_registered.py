@@ -167,6 +167,6 @@ def test_a_method_reads_in_one_sitting():
 
 
 def test_what_is_no_code_is_not_counted_as_such(tmp_path):
-    text = '"""A module.\n\nOf two lines of code."""\n\n# why\ndef one():\n    """Return 1."""\n    return 1  # that is all\n'
+    text = '"""A module.\n\nTwo lines of code."""\n\n# why\ndef one():\n    """Return 1."""\n    return 1  # no more\n'
     (tmp_path / "module.py").write_text(text)
     assert lines_of_code(tmp_path / "module.py") == 2
