@@ -8,7 +8,7 @@ from tamis.rank.stochastic import GradientDescent
 from tamis.testing import instances
 
 CLASSIFIERS = [
-    OFWClassifier(),
+    OFWClassifier(OFW(n_subsets=20, method=GradientDescent(mu=2)), n_classifiers=10),
     OFWClassifier(
         OFW("ridge", subset_size=2, n_subsets=20, method=GradientDescent(mu=2)),
         n_classifiers=5,

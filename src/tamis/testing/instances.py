@@ -66,6 +66,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         OtherPath({"n_neighbors": 2, "max_samples": 20, "random_state": 0}),
     ],
     "OFW": [
+        {"n_subsets": 20},
         {},
         OtherPath({"stop": 1, "estimator": "ridge", "method": "riemannian", "evaluation": "out-of-bag"}),
         OtherPath({"stop": None, "estimator": "neighbors", "subset_size": 2, "n_subsets": 20}),
