@@ -1,35 +1,49 @@
 # Two commands: `make demo` shows what tamis does, `make test` proves it. Both start from a bare Python >= 3.11.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INSTALL := -m pip install --quiet --disable-pip-version-check --constraint
+PIP := $(BIN)/python $(INSTALL) constraints.txt
+PIP_OLDEST := .venv-oldest/bin/python $(INSTALL) constraints-oldest.txt
 ALL := --editable '.[neural,plot,cli,scale,signal]'
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -q
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test check lint coverage test-slow test-oldest bench wheel clean
 
 demo: .venv/core
 	$(BIN)/python -m tamis demo
 
 test: .venv/all lint
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2
+	$(PYTEST) -n 2
+
+# Lint, types and the tests of what changed since main, or of one folder: make check FAMILY=backward
+check: .venv/all lint
+	$(ONE_THREAD) $(BIN)/python tests/changed.py $(FAMILY)
 
 lint: .venv/all
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+coverage: .venv/all
+	$(PYTEST) -n 2 --cov --cov-report=term:skip-covered
+
+# What takes long for reasons of its own: the wheel in a bare environment
+test-slow: .venv/all
+	$(PYTEST) -m slow
+
+# The suite with the lowest versions that pyproject.toml names
+test-oldest: .venv-oldest/all
+	$(ONE_THREAD) .venv-oldest/bin/python -m pytest -q -n 2 -W default
+
 bench: .venv/peers
-	$(BIN)/python -m bench probe
-	$(BIN)/python -m bench gram-schmidt-speed
-	$(BIN)/python -m bench dimension
-	$(BIN)/python -m bench spectral
-	$(BIN)/python -m bench spectral-speed
-	$(BIN)/python -m bench agnos
-	$(BIN)/python -m bench agnos-speed
-	$(BIN)/python -m bench hidden-units
-	$(BIN)/python -m bench fit-speed
+	$(BIN)/python -m bench all --record
+
+wheel: .venv/core
+	$(BIN)/python -m hatchling build --target wheel
 
 clean:
-	rm -rf .venv build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv .venv-oldest build dist .coverage .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
@@ -46,4 +60,10 @@ clean:
 
 .venv/peers: .venv/all
 	$(PIP) --group peers
+	touch $@
+
+.venv-oldest/all: pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	$(PIP_OLDEST) --upgrade pip hatchling editables
+	$(PIP_OLDEST) --no-build-isolation $(ALL) --group test
 	touch $@

@@ -1,38 +1,42 @@
-"""Run one benchmark: a table for people, and as the last line one JSON object with the figures."""
+"""Run a benchmark, or all: tables for people, and as the last line one JSON object with the figures."""
 
 import argparse
 import importlib
 import json
+import subprocess
 import sys
+import time
 
-BENCHES = {
-    "agnos": "bench.papers.agnos",
-    "agnos-speed": "bench.speed.agnos",
-    "dimension": "bench.papers.dimension",
-    "spectral": "bench.papers.spectral",
-    "embedded": "bench.papers.embedded",
-    "hidden-units": "bench.papers.hidden_units",
-    "infinite": "bench.papers.infinite",
-    "infinite-gpu": "bench.speed.infinite_gpu",
-    "infinite-speed": "bench.speed.infinite",
-    "ofw": "bench.papers.ofw",
-    "ofw-speed": "bench.speed.ofw",
-    "rfe-speed": "bench.speed.rfe",
-    "probe": "bench.papers.probe",
-    "gram-schmidt-speed": "bench.speed.gram_schmidt",
-    "spectral-speed": "bench.speed.spectral",
-    "fit-speed": "bench.speed.fit",
-}
+from bench import BENCHES, figures
+from bench.table import SHOWN
+
+
+def run_all(options: list[str]) -> int:
+    """Each in a process of its own, to the last, whatever became of those before; 1 if any missed a target."""
+    codes = [
+        subprocess.run([sys.executable, "-m", "bench", name, *options], check=False).returncode for name in BENCHES
+    ]
+    failed = [name for name, code in zip(BENCHES, codes, strict=True) if code]
+    print(f"\nwith a target that was missed, or an error: {', '.join(failed) or 'none'}")
+    return int(bool(failed))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("name", choices=BENCHES)
-    parser.add_argument("--quick", action="store_true", help="fewer draws or smaller data: within about a minute")
+    parser.add_argument("name", choices=[*BENCHES, "all"])
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--quick", action="store_true", help="fewer draws or smaller data: within about a minute")
+    how.add_argument("--record", action="store_true", help="keep the tables of a full run and write docs/figures.md")
     arguments = parser.parse_args()
-    figures = importlib.import_module(BENCHES[arguments.name]).run(quick=arguments.quick)
-    print(json.dumps(figures))
-    return 0 if figures.get("reached", True) else 1
+    if arguments.name == "all":
+        return run_all([f"--{flag}" for flag in ("quick", "record") if getattr(arguments, flag)])
+    start = time.perf_counter()
+    found = importlib.import_module(BENCHES[arguments.name]).run(quick=arguments.quick)
+    if arguments.record:
+        figures.keep(arguments.name, SHOWN, time.perf_counter() - start)
+        figures.write()
+    print(json.dumps(found))
+    return 0 if found.get("reached", True) else 1
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bench.papers.spectral import AS_THESIS, PUBLISHED, SETS, K
-from bench.table import Targets, show
+from bench.table import Targets, note, show
 from tamis import AgnosG, AgnosS, AgnosW, FeatureMedoids, GreedyReconstruction, NeighborFaithful
 from tamis.assess import Comparison, Criterion, compare
 from tamis.base import Ranker
@@ -223,7 +223,7 @@ def run(*, quick: bool = False) -> dict[str, Any]:
     wanted = ["orl", "yale"] if quick else list(SETS)
     chosen = [name for name in wanted if name in names()]
     if missing := [name for name in wanted if name not in chosen]:
-        print(f"data sets missing, set TAMIS_DATA to their folder: {', '.join(missing)}")
+        note(f"data sets missing, set TAMIS_DATA to their folder: {', '.join(missing)}")
     found = judge(chosen, quick=quick)
     for metric in ("fit-thesis", "fit", "fit-held-out"):
         for k in KS:
@@ -236,7 +236,7 @@ def run(*, quick: bool = False) -> dict[str, Any]:
         check_thesis(found, chosen, targets)
     check_own(found, chosen, targets, quick=quick)
     if not quick:
-        print(GAPS)
+        note(GAPS)
     reached = targets.show()
     figures = {"/".join(map(str, key)): round(mean, 4) for key, (mean, _) in found.items()}
     return {"bench": "agnos", "figures": figures, "reached": reached}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.table import Targets, show
+from bench.table import Targets, note, show
 from tamis.datasets import load
 from tamis.dimension import GMST, MLE, BoxCounting, CorrelationDimension, PackingDimension, PairwiseSparsity, TwoNN
 from tamis.kernels.neighbors.two_nn import measure_two_nn
@@ -35,7 +35,7 @@ def data_sets() -> dict[str, np.ndarray]:
         try:
             found[name] = load(name).X
         except FileNotFoundError as error:
-            print(f"{name} is left out: {error}")
+            note(f"{name} is left out: {error}")
     return found
 
 
@@ -126,7 +126,7 @@ def against_scikit_dimension(X: np.ndarray, n_runs: int, targets: Targets) -> di
     try:
         from skdim.id import TwoNN as Peer
     except ImportError:
-        print("\nscikit-dimension is not installed: no comparison of speed")
+        note("scikit-dimension is not installed: no comparison of speed")
     else:
         peer = Peer()
         seconds["scikit-dimension"] = fastest(lambda: peer.fit(Z), n_runs)

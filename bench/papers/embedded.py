@@ -33,7 +33,7 @@ from bench.papers.embedded_curves import (
 from bench.papers.embedded_plots import Panel, draw
 from bench.papers.ofw_images import edge_features
 from bench.papers.ofw_spam import short
-from bench.table import Targets
+from bench.table import Targets, note
 from tamis import RFE, FisherScore, Grafting, SVMBoundElimination
 from tamis.datasets import load, names
 
@@ -101,7 +101,7 @@ def beat_random(name: str, curves: Curves, targets: Targets) -> None:
 def face_rows(quick: bool, targets: Targets) -> dict[str, Any]:
     """Official split; plain and balanced error."""
     if "cbcl_faces" not in names():
-        print("data set missing, set TAMIS_DATA to its folder: cbcl_faces")
+        note("data set missing, set TAMIS_DATA to its folder: cbcl_faces")
         return {}
     X, y, X_test, y_test = edge_features("faces")
     if quick:
@@ -125,7 +125,7 @@ def face_rows(quick: bool, targets: Targets) -> dict[str, Any]:
     show_curves(title.format("error"), plain, how, FACES_PAPER)
     show_curves(title.format("balanced error"), balanced, {}, {})
     unseen = 100.0 * float(wrong["RFE"][-1][y_test == 1].mean())
-    print(
+    note(
         f"Only {never:.2f} % of the test images are faces. Whoever finds none is wrong on as many: plain errors come "
         f"down to that and hardly pass it,\nwhile {unseen:.0f} % of the faces go unseen (RFE with {sizes[-1]}). The "
         "paper prints plain errors only, with 1926 detectors of its own; its random forest has .9.\nRFE and bounds "
@@ -153,7 +153,7 @@ def face_rows(quick: bool, targets: Targets) -> dict[str, Any]:
 def spam_rows(quick: bool, targets: Targets) -> dict[str, Any]:
     """The split of The elements of statistical learning; logarithms of the frequencies of 54 words."""
     if "spambase" not in names():
-        print("data set missing, set TAMIS_DATA to its folder: spambase")
+        note("data set missing, set TAMIS_DATA to its folder: spambase")
         return {}
     data = load("spambase")
     X, is_test = np.log1p(data.X[:, :-3]), data.esl_test
@@ -168,16 +168,16 @@ def spam_rows(quick: bool, targets: Targets) -> dict[str, Any]:
     show_curves(f"Spam (figure 19): error in percent on {n_test} mails (split of ESL)", curves, how, SPAM_PAPER)
     raw = data.X[:, :-3]
     plainly = SVC(kernel="linear").fit(raw[~is_test], data.y[~is_test]).score(raw[is_test], data.y[is_test])
-    print(
+    note(
         f"The paper's linear SVM has more than 15 with all words, ours {100 * (1 - plainly):.2f} on frequencies as they"
         " are; the curves are on log(1 + f), standardized.\nThe paper's split, with 75 % to learn from, is its own. "
         "One figure has a standard error of about .7 points. '-': grafting let in fewer words."
     )
     first = [short(str(data.feature_names[j])) for j in ranked["RFE"].order[:5]]
-    print(f"RFE's first words: {', '.join(first)}. The paper's L0-SVM is not among the methods here.")
+    note(f"RFE's first words: {', '.join(first)}. The paper's L0-SVM is not among the methods here.")
     spam = 100.0 * float(data.y[is_test].mean())
     if 1 in sizes and curves.at("RFE", 1) >= spam:
-        print(
+        note(
             f"With one word RFE is no better than calling no mail spam ({spam:.2f}): '{first[0]}' weighs most beside "
             "the others, where it tells mails that are none;\nalone, it has nothing to set against it."
         )
@@ -194,7 +194,7 @@ def spam_rows(quick: bool, targets: Targets) -> dict[str, Any]:
 def leukemia_rows(quick: bool, targets: Targets) -> dict[str, Any]:
     """Repeated 10-fold cross-validation, with rankings of their own in every fold."""
     if "allaml" not in names():
-        print("data set missing, set TAMIS_DATA to its folder: allaml")
+        note("data set missing, set TAMIS_DATA to its folder: allaml")
         return {}
     data = load("allaml")
     X, y = data.X, data.y
@@ -232,7 +232,7 @@ def leukemia_rows(quick: bool, targets: Targets) -> dict[str, Any]:
         how,
         {},
     )
-    print(
+    note(
         "The paper ranks 3859 preselected genes and prints no figure but that all features do best; whether its "
         "rankings saw the rows left out is not said.\nGenes came scaled over all rows. Grafting lets in no more genes "
         "than there are patients: '-' beyond. One patient in 72 is 1.4 points."

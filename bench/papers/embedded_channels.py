@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from bench.papers.embedded_curves import tune
-from bench.table import Targets, show
+from bench.table import Targets, note, show
 from tamis import RFE
 from tamis.datasets import load, names
 from tamis.stop import CrossValidation
@@ -108,7 +108,7 @@ def splits_groups(ranker: Any, groups: np.ndarray) -> bool:
 def channel_rows(quick: bool, targets: Targets) -> dict[str, Any]:
     """Print what every subject keeps and the mean ranking; note the targets."""
     if "bci2a_leftright_cov" not in names():
-        print("data set missing, set TAMIS_DATA to its folder: bci2a_leftright_cov")
+        note("data set missing, set TAMIS_DATA to its folder: bci2a_leftright_cov")
         return {}
     data = load("bci2a_leftright_cov")
     channels = [str(channel) for channel in data.channel_names]
@@ -139,12 +139,12 @@ def channel_rows(quick: bool, targets: Targets) -> dict[str, Any]:
         ),
         rows,
     )
-    print(
+    note(
         "Up to 'all': log powers of channels; then log covariances of electrodes alone. 144 test trials a subject: a\n"
         "figure has a standard error of 2 to 4 points, a mean over nine subjects one of about 1.2."
     )
     leads = [each["alone"]["kept"] - each["alone"]["random"] for each in found]
-    print(
+    note(
         f"Kept electrodes alone lead those at random by {np.mean(leads):.1f} points, with a standard error over "
         f"subjects of {np.std(leads, ddof=1) / len(leads) ** 0.5:.1f}."
     )

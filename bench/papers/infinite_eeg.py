@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
-from bench.table import Targets, show
+from bench.table import Targets, note, show
 from tamis import InfiniteSVM
 from tamis.datasets import load, make_motor_imagery
 from tamis.dictionary import BandPassCSP
@@ -103,7 +103,7 @@ def simulated_rows(quick: bool, targets: Targets) -> dict[str, Any]:
     targets.add("own band above the fixed one", f"{own - fixed:+.3f}", ">= +.05", own - fixed >= 0.05)
     targets.add("learned bands above the fixed one", f"{learned - fixed:+.3f}", ">= +.03", learned - fixed >= 0.03)
     targets.add("center of the heaviest band, mean distance", f"{away:.2f} Hz", "<= 2 Hz", away <= 2.0)
-    print(f"  The center of the heaviest band is within 2 Hz for {n_near} of {len(figures)} subjects.")
+    note(f"The center of the heaviest band is within 2 Hz for {n_near} of {len(figures)} subjects.")
     return {"fixed": fixed, "own": own, "learned": learned, "distances_hz": distances}
 
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bench.papers.infinite_plots import Panel, draw
 from bench.process import timed
-from bench.table import Targets, show
+from bench.table import Targets, note, show
 from tamis import InfiniteSVM
 from tamis.datasets import load
 from tamis.dictionary import Gabor, Pool
@@ -138,8 +138,8 @@ def run(targets: Targets, *, quick: bool) -> dict[str, Any]:
     targets.add("stretch of it", f"{modulus.after(100):.3f}", ">= .87", modulus.after(100) >= 0.87)
     largest = max(max(arm.residual) for arm in arms)
     targets.add("KKT of Eq. (3), all fits", f"{largest:.1e}", "<= 1e-6", largest <= 1e-6)
-    print(
-        "  At equal evaluations a random pool that is held in memory is as accurate: what the infinite set buys is "
+    note(
+        "At equal evaluations a random pool that is held in memory is as accurate: what the infinite set buys is "
         f"memory ({np.mean([c.max() for c in refined.active]):.0f} columns, not {np.mean(pool.evaluations):.0f}); of "
         f"the features, {refined.row()[4]} are kept, not {pool.row()[4]}, each at the C that cross-validation chose."
     )

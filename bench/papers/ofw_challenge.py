@@ -26,7 +26,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from bench.table import Targets, show
+from bench.table import Targets, note, show
 from tamis import OFW, FisherScore
 from tamis.base import fresh
 from tamis.datasets import load, names
@@ -302,7 +302,7 @@ def challenge_rows(quick: bool, targets: Targets) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for name, make in CHALLENGES.items():
         if name not in names():
-            print(f"data set missing, set TAMIS_DATA to its folder: {name}")
+            note(f"data set missing, set TAMIS_DATA to its folder: {name}")
             continue
         challenge, data = make(), load(name)
         outcomes, rankings = judge(challenge, data, quick=quick)
@@ -320,5 +320,5 @@ def challenge_rows(quick: bool, targets: Targets) -> dict[str, Any]:
             found = [int(np.isin(order[: true.size], true).sum()) for order in rankings]
             figures[challenge.title]["informative on top"] = found
             targets.add("MADELON, informative features on top", str(found), "20 of 20", min(found) == true.size)
-    print(NOTE + ("\nQuick: nothing is cross-validated, one seed, a fifth of the steps, no RFE." if quick else ""))
+    note(NOTE + ("\nQuick: nothing is cross-validated, one seed, a fifth of the steps, no RFE." if quick else ""))
     return figures

@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from bench.table import Targets, show
+from bench.table import Targets, note, show
 from tamis import OFW, FisherScore
 from tamis.datasets import load, names
 from tamis.rank.stochastic import SubsetEvaluation, SubsetNeighbors
@@ -127,7 +127,7 @@ def show_words(weights: np.ndarray, words: list[str], is_spam: np.ndarray) -> in
 def spam_rows(quick: bool, targets: Targets) -> dict[str, Any]:
     """Print the errors and the words, note the target, and return the figures."""
     if "spambase" not in names():
-        print("data set missing, set TAMIS_DATA to its folder: spambase")
+        note("data set missing, set TAMIS_DATA to its folder: spambase")
         return {}
     data = load("spambase")
     X, y = data.X[:, :-3], data.y
@@ -145,8 +145,8 @@ def spam_rows(quick: bool, targets: Targets) -> dict[str, Any]:
         for method, each in errors.items()
     ]
     show("Spam: test error in percent", ("method", "words", "mean", "by split", "paper"), rows)
-    print("Settled on for OFW: " + "; ".join(split.settings for split in splits))
-    print(NOTE + (" Quick: one split, few steps, fewer classifiers." if quick else ""))
+    note("Settled on for OFW: " + "; ".join(split.settings for split in splits))
+    note(NOTE + (" Quick: one split, few steps, fewer classifiers." if quick else ""))
     weights = np.mean([split.weights for split in splits], axis=0)
     found = show_words(weights, words, X[y == 1].mean(axis=0) > X[y == 0].mean(axis=0))
     mean = float(np.mean(errors["OFW"]))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.table import Targets, show
+from bench.table import Targets, note, show
 from tamis import (
     CGSSL,
     MCFS,
@@ -158,7 +158,7 @@ def run(*, quick: bool = False) -> dict[str, Any]:
     wanted = ["orl", "warppie10p", "yale"] if quick else list(SETS)
     chosen = [name for name in wanted if name in names()]
     if missing := [name for name in wanted if name not in chosen]:
-        print(f"data sets missing, set TAMIS_DATA to their folder: {', '.join(missing)}")
+        note(f"data sets missing, set TAMIS_DATA to their folder: {', '.join(missing)}")
     found = tables({name: judged(name, quick=quick) for name in chosen})
     for metric, table in found.items():
         show_table(metric, table, chosen)

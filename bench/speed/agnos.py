@@ -11,7 +11,7 @@ import numpy as np
 
 from bench.papers.spectral import SETS, K
 from bench.process import timed
-from bench.table import Targets, show
+from bench.table import Targets, note, show
 from tamis import AgnosG, AgnosS, AgnosW, NeighborFaithful
 from tamis.datasets import load, names
 
@@ -128,7 +128,7 @@ def run(*, quick: bool = False) -> dict[str, Any]:
     wanted = ["orl", "yale"] if quick else list(SETS)
     chosen = [name for name in wanted if name in names()]
     if missing := [name for name in wanted if name not in chosen]:
-        print(f"data sets missing, set TAMIS_DATA to their folder: {', '.join(missing)}")
+        note(f"data sets missing, set TAMIS_DATA to their folder: {', '.join(missing)}")
     targets = Targets()
     figures: dict[str, Any] = {"bench": "agnos-speed", "seconds": small_tables(chosen, targets)}
     if not quick:
@@ -138,5 +138,5 @@ def run(*, quick: bool = False) -> dict[str, Any]:
         if torch.cuda.is_available():
             figures["gpu"] = large_table(targets)
         else:
-            print("\nno GPU here: the large table is left out")
+            note("no GPU here: the large table is left out")
     return {**figures, "reached": targets.show()}

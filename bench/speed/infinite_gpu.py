@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from bench.table import Targets, show
+from bench.table import Targets, note, show
 from tamis import InfiniteSVM
 from tamis.dictionary import Gabor
 
@@ -31,7 +31,7 @@ def run(*, quick: bool = False) -> dict[str, Any]:
     except ImportError:
         torch = None
     if torch is None or not torch.cuda.is_available():
-        print("There is no GPU that torch could use: nothing to compare.")
+        note("There is no GPU that torch could use: nothing to compare.")
         return {"reached": True}
     targets, rows, ratios = Targets(), [], {}
     for n_images in (1000,) if quick else (1000, 10_000):

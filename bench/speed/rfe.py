@@ -21,7 +21,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC, LinearSVC
 
 from bench.process import timed
-from bench.table import Targets, show
+from bench.table import Targets, note, show
 from tamis import RFE
 from tamis.datasets import load, names
 from tamis.stop import CrossValidation
@@ -195,7 +195,7 @@ def run(*, quick: bool = False) -> dict[str, Any]:
     targets = Targets()
     missing = {"allaml", "arcene", "nips_dexter", "nips_dorothea"} - set(names())
     if missing:
-        print(f"data sets missing, set TAMIS_DATA to their folder: {', '.join(sorted(missing))}")
+        note(f"data sets missing, set TAMIS_DATA to their folder: {', '.join(sorted(missing))}")
         return {"bench": "rfe-speed", "missing": sorted(missing)}
     width = 1000 if quick else None
     RFE().fit(*distinct_table("allaml", 100))  # imports

@@ -5,7 +5,7 @@ import pytest
 from tamis.testing import RANKER_CHECKS, instances
 
 
-@pytest.mark.parametrize("ranker", instances(), ids=repr)
 @pytest.mark.parametrize("check", RANKER_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("ranker", instances(), ids=repr)
 def test_ranker(ranker, check):
     check(ranker)

@@ -1,6 +1,4 @@
-"""scikit-learn's own checks on every instance of every method, and on classifiers made of them."""
-
-from typing import Any
+"""scikit-learn's own checks on one instance for each path through a method, and on classifiers made of them."""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -10,7 +8,7 @@ from tamis.rank.stochastic import GradientDescent
 from tamis.testing import instances
 
 CLASSIFIERS = [
-    OFWClassifier(),
+    OFWClassifier(OFW(n_subsets=20, method=GradientDescent(mu=2)), n_classifiers=10),
     OFWClassifier(
         OFW("ridge", subset_size=2, n_subsets=20, method=GradientDescent(mu=2)),
         n_classifiers=5,
@@ -20,13 +18,9 @@ CLASSIFIERS = [
 ]
 
 
-def expected_failures(estimator: Any) -> dict[str, str]:
-    return {}
-
-
 # some checks fit on noise, where keeping nothing is the right answer and `transform` says so
 @pytest.mark.filterwarnings("ignore:No features were selected")
-@parametrize_with_checks(instances(), expected_failed_checks=expected_failures)
+@parametrize_with_checks(instances(one_per_path=True))
 def test_scikit_learn(estimator, check):
     check(estimator)
 

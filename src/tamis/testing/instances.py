@@ -1,6 +1,8 @@
 """Constructor arguments under which each method is checked: one line per method, at least two instances each.
 
-``stop=1`` and ``stop=None`` (k = D) are among them for every method: boundaries break first.
+``stop=1`` and ``stop=None`` (k = D) are among them for every method: boundaries break first. Our own checks run on all
+of them; scikit-learn's, of which there are five times as many, on the first of each method and on those that say
+``OtherPath``. Where training takes long, the first is one that trains briefly.
 """
 
 from __future__ import annotations
@@ -13,14 +15,19 @@ from sklearn.svm import SVC, SVR
 import tamis
 from tamis.base import Ranker
 
+
+class OtherPath(dict[str, Any]):
+    """Arguments that lead through other code than the first of their list: another solver, graph or kind of model."""
+
+
 ARGUMENTS: dict[str, list[dict[str, Any]]] = {
-    "AgnosG": [{}, {"stop": 1, "max_iter": 60}, {"stop": None, "mode": "thesis", "max_iter": 100}],
+    "AgnosG": [{"stop": 1, "max_iter": 60}, {"max_iter": 100}, {"stop": None, "mode": "thesis", "max_iter": 100}],
     "AgnosS": [
-        {},
         {"stop": 1, "max_iter": 60, "hidden_units": (6,), "batch_size": 16},
-        {"stop": None, "mode": "thesis", "max_iter": 100},
+        {},
+        OtherPath({"stop": None, "mode": "thesis", "max_iter": 100}),
     ],
-    "AgnosW": [{}, {"stop": 1, "max_iter": 60}, {"stop": None, "mode": "thesis", "max_iter": 100}],
+    "AgnosW": [{"stop": 1, "max_iter": 60}, {"max_iter": 100}, {"stop": None, "mode": "thesis", "max_iter": 100}],
     "CGSSL": [{"random_state": 0}, {"stop": 1}, {"stop": None, "n_clusters": 2, "random_state": 0}],
     "CorrelationScore": [{}, {"stop": 1}, {"stop": None, "multiclass": "ovo"}],
     "DeepFeatureSelection": [{"stop": 1}, {"stop": None, "hidden_units": (4, 3)}],
@@ -28,16 +35,26 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "FQI": [{}, {"stop": 1}, {"stop": None, "hidden_units": ()}],
     "FeatureMedoids": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "FisherScore": [{}, {"stop": 1}, {"stop": None, "threshold": 0.01}],
-    "ForwardLeastSquares": [{}, {"stop": 1}, {"stop": None}, {"algorithm": "lars", "multiclass": "ovr", "stop": 1}],
+    "ForwardLeastSquares": [
+        {},
+        {"stop": 1},
+        {"stop": None},
+        OtherPath({"algorithm": "lars", "multiclass": "ovr", "stop": 1}),
+    ],
     "Grafting": [
         {},
         {"stop": 1, "loss": "squared_hinge", "l2": 1e-3},
         {"stop": None, "loss": "squared", "step": 3},
         {"l0": 1e-3},
     ],
-    "GramSchmidt": [{}, {"stop": 1}, {"stop": None, "orthogonalization": "modified"}, {"multiclass": "ovo"}],
+    "GramSchmidt": [{}, {"stop": 1}, {"stop": None, "orthogonalization": "modified"}, OtherPath({"multiclass": "ovo"})],
     "GreedyReconstruction": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
-    "LaplacianScore": [{}, {"stop": 1, "weight": "binary"}, {"stop": None, "weight": "rbf"}, {"weight": "cosine"}],
+    "LaplacianScore": [
+        {},
+        {"stop": 1, "weight": "binary"},
+        OtherPath({"stop": None, "weight": "rbf"}),
+        {"weight": "cosine"},
+    ],
     "MCFS": [{}, {"stop": 1, "n_clusters": 2}, {"stop": None, "n_nonzero": 3}],
     "MaxVariance": [{}, {"stop": 1}, {"stop": None}],
     "NDFS": [{"random_state": 0}, {"stop": 1, "init": "spectral"}, {"stop": None, "gamma": 1e9, "random_state": 0}],
@@ -46,19 +63,20 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {},
         {"stop": 1},
         {"stop": None, "polish": False},
-        {"n_neighbors": 2, "max_samples": 20, "random_state": 0},
+        OtherPath({"n_neighbors": 2, "max_samples": 20, "random_state": 0}),
     ],
     "OFW": [
+        {"n_subsets": 20},
         {},
-        {"stop": 1, "estimator": "ridge", "method": "riemannian", "evaluation": "out-of-bag"},
-        {"stop": None, "estimator": "neighbors", "subset_size": 2, "n_subsets": 20},
-        {"estimator": "tree", "method": "exact", "subset_size": 2},
+        OtherPath({"stop": 1, "estimator": "ridge", "method": "riemannian", "evaluation": "out-of-bag"}),
+        OtherPath({"stop": None, "estimator": "neighbors", "subset_size": 2, "n_subsets": 20}),
+        OtherPath({"estimator": "tree", "method": "exact", "subset_size": 2}),
         {"stop": 0.5, "method": "diffusion", "subset_size": 2, "group_correlation": 0.95, "tol": 0.2},
     ],
     "OptimalBrainDamage": [
         {"stop": 1},
         {"stop": None, "hidden_units": (4, 3), "step": 0.5},
-        {"estimator": Ridge(), "stop": 1, "step": 1},
+        OtherPath({"estimator": Ridge(), "stop": 1, "step": 1}),
         {"estimator": PoissonRegressor(), "stop": None, "step": "halving"},
     ],
     "PCALeverage": [{}, {"stop": 1}, {"stop": None, "n_components": 2, "standardize": False}],
@@ -77,9 +95,9 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "RFE": [
         {},
         {"stop": 1, "estimator": "hinge", "multiclass": "ovo"},
-        {"stop": None, "estimator": "logistic", "step": 0.3},
-        {"estimator": "ridge", "step": "halving"},
-        {"kernel": "rbf", "step": 2},
+        OtherPath({"stop": None, "estimator": "logistic", "step": 0.3}),
+        OtherPath({"estimator": "ridge", "step": "halving"}),
+        OtherPath({"kernel": "rbf", "step": 2}),
     ],
     "RandomSelection": [{}, {"stop": 1}, {"stop": None, "random_state": 0}],
     "RSFS": [{"random_state": 0}, {"stop": 1}, {"stop": None, "n_clusters": 2, "random_state": 0}],
@@ -87,14 +105,14 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "ReliefF": [
         {},
         {"stop": 1},
-        {"stop": None, "metric": "manhattan", "difference": "squared"},
+        OtherPath({"stop": None, "metric": "manhattan", "difference": "squared"}),
         {"n_samples": 20, "random_state": 0},
         {"n_neighbors": 1, "difference": "squared", "stop": 1},
     ],
     "SVMBoundElimination": [
         {},
         {"stop": 1, "bound": "span"},
-        {"stop": None, "criterion": "retrain", "kernel": "rbf"},
+        OtherPath({"stop": None, "criterion": "retrain", "kernel": "rbf"}),
         {"stop": 1, "bound": "span", "criterion": "descent", "kernel": "poly", "degree": 2, "step": "halving"},
         {"stop": 1, "radius": "ball"},
     ],
@@ -102,8 +120,8 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {},
         {"stop": 1, "norm": "l1"},
         {"stop": None, "hidden_units": (4,)},
-        {"estimator": Ridge(), "stop": 1},
-        {"estimator": SVC(), "stop": None},
+        OtherPath({"estimator": Ridge(), "stop": 1}),
+        OtherPath({"estimator": SVC(), "stop": None}),
         {"estimator": SVR(kernel="poly", degree=2), "norm": "l1"},
     ],
     "SignalToNoise": [{"n_draws": 3}, {"stop": 1, "n_draws": 2}, {"stop": None, "threshold": None, "n_draws": 2}],
@@ -111,14 +129,19 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "TreeSelector": [
         {},
         {"stop": 1, "criterion": "entropy", "max_depth": 3},
-        {"stop": None, "importance": "mutual_information"},
-        {"n_trees": 5, "random_state": 0},
+        OtherPath({"stop": None, "importance": "mutual_information"}),
+        OtherPath({"n_trees": 5, "random_state": 0}),
     ],
-    "SPEC": [{}, {"stop": 1, "phi": 1}, {"stop": None, "phi": 3}, {"prefer": "rough", "weight": "rbf"}],
+    "SPEC": [{}, {"stop": 1, "phi": 1}, {"stop": None, "phi": 3}, OtherPath({"prefer": "rough", "weight": "rbf"})],
 }
 
 
-def instances(name: str | None = None) -> list[Ranker]:
-    """Fresh instances of one method, or of all."""
+def instances(name: str | None = None, *, one_per_path: bool = False) -> list[Ranker]:
+    """Fresh instances of one method, or of all; every one of them, or one for each path through the code."""
     chosen = ARGUMENTS if name is None else {name: ARGUMENTS[name]}
-    return [getattr(tamis, method)(**arguments) for method, each in chosen.items() for arguments in each]
+    return [
+        getattr(tamis, method)(**arguments)
+        for method, each in chosen.items()
+        for position, arguments in enumerate(each)
+        if position == 0 or not one_per_path or isinstance(arguments, OtherPath)
+    ]
