@@ -38,7 +38,8 @@ class Recorder(Ranker):
         self.stop = stop
         self.random_state = random_state
 
-    def _rank(self, X, y, rng):
+    def _rank(self, candidates, y, rng):
+        X = candidates.table
         Recorder.seen.append((self.stop, self.random_state, X.shape, y))
         return Ranking.from_scores(-np.arange(X.shape[1], dtype=float))
 
@@ -46,7 +47,7 @@ class Recorder(Ranker):
 class Apart(Recorder):
     """The same, but its sets are not nested."""
 
-    nested = False
+    provides = Recorder.provides - {"nested"}
 
 
 class Plain(Recorder):
@@ -70,8 +71,8 @@ class Failing(Ranker):
         self.stop = stop
         self.error = error
 
-    def _rank(self, X, y, rng):
-        raise self.error(f"cannot rank {self._feature_name(0)}")
+    def _rank(self, candidates, y, rng):
+        raise self.error(f"cannot rank {candidates.name(0)}")
 
 
 class Few(Ranker):
@@ -82,8 +83,8 @@ class Few(Ranker):
     def __init__(self, *, stop=None):
         self.stop = stop
 
-    def _rank(self, X, y, rng):
-        scores = np.full(X.shape[1], np.nan)
+    def _rank(self, candidates, y, rng):
+        scores = np.full(candidates.n_candidates, np.nan)
         scores[[4, 1, 2]] = 3, 2, 1
         return Ranking.from_scores(scores)
 

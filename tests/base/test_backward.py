@@ -80,6 +80,8 @@ class Weighed(Elimination):
 
     def remove(self, leaving):
         self.remaining = np.setdiff1d(self.remaining, leaving)
+
+    def train(self):
         return self.remaining.size >= self.fewest
 
 

@@ -42,29 +42,39 @@ class Elimination(ABC):
 
     @abstractmethod
     def criteria(self) -> np.ndarray:
-        """What each of the remaining candidates is worth, in their order; the least goes first."""
+        """What each of the remaining candidates is worth, in their order; the least goes first.
+
+        Between :meth:`remove` and :meth:`train` these are the last that are known.
+        """
 
     @abstractmethod
-    def remove(self, leaving: np.ndarray) -> bool:
-        """Go on without these candidates; False if the method cannot, so that the last criteria stand."""
+    def remove(self, leaving: np.ndarray) -> None:
+        """Go on without these candidates."""
+
+    def train(self) -> bool:
+        """Train on the candidates that remain, at the start of a round; False if the method cannot."""
+        return True
 
     @property
     def n_remaining(self) -> int:
         """How many candidates have not left."""
         return self.remaining.size
 
-    def last_criteria(self) -> np.ndarray:
-        """Criteria by which to order the remaining candidates where the elimination ends before its time.
+    def reported(self, criteria: np.ndarray) -> np.ndarray:
+        """What to report of each of the remaining candidates, where that is not the criterion itself."""
+        return criteria
 
-        Methods override it whose criteria would take another training.
-        """
-        return self.criteria()
+    def ordered(self) -> tuple[np.ndarray, np.ndarray]:
+        """The remaining candidates, the least useful first, and what to report of each."""
+        criteria = self.criteria()
+        places = ascending(criteria, self.remaining, self.noise)
+        return self.remaining[places], self.reported(criteria)[places]
 
     def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
-        """Candidates that leave now, the least useful first, and the criterion to report for each."""
-        values = self.criteria()
-        places = ascending(values, self.remaining, self.noise)[: batch_size(step, values.size)]
-        return self.remaining[places], values[places]
+        """Candidates that leave now, the least useful first, and what to report of each."""
+        n_leaving = batch_size(step, self.n_remaining)
+        candidates, reported = self.ordered()
+        return candidates[:n_leaving], reported[:n_leaving]
 
     def n_rounds(self, step: StepSize) -> int | None:
         """Rounds to come, for a progress bar; None where it is not known."""
@@ -112,20 +122,19 @@ class BackwardRanker(Ranker):
         if elimination.n_remaining == 0:
             return
         for _ in track(self, count(), task_name="eliminate", total=elimination.n_rounds(self.step)):
+            if not elimination.train():
+                break
             info = elimination.info()
-            leaving, criteria = elimination.next_to_leave(self.step)
-            yield from _steps(leaving, criteria, info)
+            leaving, reported = elimination.next_to_leave(self.step)
+            yield from _steps(leaving, reported, info)
             if leaving.size == elimination.n_remaining:
                 return
-            if not elimination.remove(leaving):
-                break
-        values, info = elimination.last_criteria(), elimination.info()
-        places = ascending(values, elimination.remaining, elimination.noise)
-        yield from _steps(elimination.remaining[places], values[places], info)
+            elimination.remove(leaving)
+        yield from _steps(*elimination.ordered(), elimination.info())
 
 
-def _steps(candidates: np.ndarray, criteria: np.ndarray, info: Mapping[str, Any]) -> Iterator[Step]:
-    for candidate, criterion in zip(candidates.tolist(), criteria.tolist(), strict=True):
+def _steps(candidates: np.ndarray, reported: np.ndarray, info: Mapping[str, Any]) -> Iterator[Step]:
+    for candidate, criterion in zip(candidates.tolist(), reported.tolist(), strict=True):
         yield Step(candidate, criterion, info)
 
 

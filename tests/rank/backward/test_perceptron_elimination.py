@@ -146,7 +146,7 @@ def test_without_slack_labels_that_no_plane_separates_are_reported():
         found = PerceptronElimination(slack=0.0, max_iter=20).fit(X, y)
     assert not found.certificate_["converged"]
     assert found.n_chosen_ == 3
-    assert "did not settle" in found.stop_.reason
+    assert "did not converge" in found.stop_.reason
     assert PerceptronElimination().fit(X, y).certificate_["converged"]
 
 

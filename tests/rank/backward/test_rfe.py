@@ -22,10 +22,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from tamis import RFE
+from tamis.base import ascending
 from tamis.datasets import load
 from tamis.rank.backward._kernel_solver import KernelSolver
 from tamis.rank.backward._learners import Learner, pose_subproblems
-from tamis.rank.backward._rfe import order_by_criterion
 from tamis.rank.backward._tall_linear_solver import TallLinearSolver
 from tamis.rank.backward._wide_linear_solver import WideLinearSolver
 from tamis.stop import CrossValidation, MonteCarloProbe
@@ -752,7 +752,7 @@ def test_one_feature_alone_is_ranked():
 @given(st.lists(st.sampled_from([0.0, 1.0, 1.0 + 1e-13, 2.0, 5.0]), min_size=1, max_size=8))
 def test_criteria_are_sorted_and_the_last_of_equal_ones_comes_first(values):
     values = np.array(values)
-    places = order_by_criterion(values, np.arange(values.size))
+    places = ascending(values, np.arange(values.size))
     assert sorted(places.tolist()) == list(range(values.size))
     for a, b in pairwise(places):
         close = abs(values[a] - values[b]) < 1e-10

@@ -360,7 +360,7 @@ def test_iterations_are_reported_and_a_callback_may_end_them(ranker):
     [
         (NNFS(stop=None), "eliminate"),
         (DropOneOut(stop=None), "eliminate"),
-        (OptimalBrainDamage(stop=None), "prune"),
+        (OptimalBrainDamage(stop=None), "eliminate"),
         (SignalToNoise(stop=None, threshold=None), "noise"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,

@@ -204,22 +204,21 @@ class EstimatorElimination(Elimination):
         self.trainings: list[tuple[int, bool]] = []
         self._saliency = np.full(inputs.size, np.nan)
 
-    def criteria(self) -> np.ndarray:
-        """Saliency of the weights of each input, in the model fitted on those that remain."""
+    def train(self) -> bool:
+        """Fit the model on the inputs that remain."""
         table = self.Z[:, self.remaining]
         self.trainings.append(fit_quietly(self.model, table, self.y))
         self._saliency = saliency_of(self.model, table, self.y)
+        return True
+
+    def criteria(self) -> np.ndarray:
+        """Saliency of the weights of each input in the model."""
         return self._saliency
 
-    def last_criteria(self) -> np.ndarray:
-        """Saliencies in the last model, which had more inputs."""
-        return self._saliency
-
-    def remove(self, leaving: np.ndarray) -> bool:
+    def remove(self, leaving: np.ndarray) -> None:
         """Leave them out of the next model."""
         stay = ~np.isin(self.remaining, leaving)
         self.remaining, self._saliency = self.remaining[stay], self._saliency[stay]
-        return True
 
     @property
     def n_short(self) -> int:
@@ -291,10 +290,16 @@ class WeightPruning(NetworkElimination):
         leaving = np.concatenate([dead[np.argsort(worth[dead], kind="stable")], winner])
         return self.task.inputs.first[leaving], worth[leaving]
 
-    def remove(self, leaving: np.ndarray) -> bool:
-        """Train the weights that were not deleted."""
+    def remove(self, leaving: np.ndarray) -> None:
+        """Inputs without a weight stay in the network, whose weights are at zero."""
         self.places = self.places[~np.isin(self.remaining, leaving)]
-        self.trainings.append(self._train(self.network, self.task, self._is_weight | self._is_bias))
+        self._is_trained = False
+
+    def train(self) -> bool:
+        """Train the weights that were not deleted."""
+        if not self._is_trained:
+            self.trainings.append(self._train(self.network, self.task, self._is_weight | self._is_bias))
+            self._is_trained = True
         return True
 
     def info(self) -> Mapping[str, Any]:

@@ -309,9 +309,11 @@ class PerceptronRounds(Elimination):
         self.Z, self.remaining, self._run, self._has_slack = Z, remaining, run, has_slack
         self.runs: list[Hyperplane] = []
         self.last_spared: LastSpared | None = None
-        self._train()
+        self._n_spare = 0
+        self._criteria = np.zeros(remaining.size)
 
-    def _train(self) -> None:
+    def train(self) -> bool:
+        """Run on the features that remain, and see how many of them can be spared."""
         self._hyperplanes = self._run(self.Z[:, self.remaining])
         self.runs.extend(self._hyperplanes.runs)
         self._criteria = self._hyperplanes.importance
@@ -324,6 +326,7 @@ class PerceptronRounds(Elimination):
                 gamma = min(run.gamma for run in self._hyperplanes.runs)
                 least_useful = int(self.remaining[order[0]])
                 self.last_spared = LastSpared(order.size, least_useful, gamma, self._hyperplanes.converged)
+        return True
 
     def n_rounds(self, step: StepSize) -> None:
         """As many features leave as can be spared."""
@@ -335,14 +338,13 @@ class PerceptronRounds(Elimination):
     def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
         """Those that can be spared; where none can, as many as ``step`` says."""
         n_leaving = self._n_spare or (batch_size(step, self.n_remaining) if self._has_slack else self.n_remaining)
-        places = ascending(self._criteria, self.remaining)[:n_leaving]
-        return self.remaining[places], self._criteria[places]
+        candidates, criteria = self.ordered()
+        return candidates[:n_leaving], criteria[:n_leaving]
 
-    def remove(self, leaving: np.ndarray) -> bool:
-        """Run without them."""
-        self.remaining = self.remaining[~np.isin(self.remaining, leaving)]
-        self._train()
-        return True
+    def remove(self, leaving: np.ndarray) -> None:
+        """Leave them out of the next run."""
+        stay = ~np.isin(self.remaining, leaving)
+        self.remaining, self._criteria = self.remaining[stay], self._criteria[stay]
 
     def info(self) -> Mapping[str, Any]:
         """How many features remain, the norm for so many, and whether some can be spared."""

@@ -273,10 +273,9 @@ class WeightElimination(Elimination):
         least = self.solver.least() if batch_size(step, self.n_remaining) == 1 else None
         return super().next_to_leave(step) if least is None else (np.array([least[0]]), np.array([least[1]]))
 
-    def remove(self, leaving: np.ndarray) -> bool:
-        """Train without them."""
+    def remove(self, leaving: np.ndarray) -> None:
+        """Train without them, at once: the solver starts from where it is."""
         self.solver.remove(leaving)
-        return True
 
     def info(self) -> Mapping[str, Any]:
         """How many columns remain, and the margin: one over the norm of the weights of all models."""
@@ -332,10 +331,10 @@ class GroupWeightElimination(WeightElimination):
         """The groups of the least criteria."""
         return Elimination.next_to_leave(self, step)
 
-    def remove(self, leaving: np.ndarray) -> bool:
+    def remove(self, leaving: np.ndarray) -> None:
         """Train without their columns."""
         self._remaining = self._remaining[~np.isin(self._remaining, leaving)]
-        return super().remove(np.concatenate([self.members[g] for g in leaving]))
+        super().remove(np.concatenate([self.members[g] for g in leaving]))
 
 
 def _prepare(X: Any, standardize: bool, centered: bool) -> Any:

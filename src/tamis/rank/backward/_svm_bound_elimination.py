@@ -22,9 +22,6 @@ from tamis.base import (
     Ranker,
     Ranking,
     Step,
-    StepSize,
-    ascending,
-    batch_size,
 )
 from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.kernels.arrays.scaling import (
@@ -264,6 +261,8 @@ class BoundElimination(Elimination):
         self._judged = np.empty(0)
         self._reported = np.empty(0)
         self._info: dict[str, Any] = {}
+        self._column: np.ndarray | None = None  # that a linear kernel has lost since the SVMs were trained
+        self._is_trained = True
         self._judge()
 
     def _columns_of(self, candidate: int) -> np.ndarray:
@@ -274,25 +273,31 @@ class BoundElimination(Elimination):
         """Changes of the bound, which have more digits than the bound, or its derivatives."""
         return self._judged
 
-    def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
-        """The least, with the bound without each, or its derivative, to report."""
-        places = ascending(self._judged, self.remaining, self.noise)[: batch_size(step, self.n_remaining)]
-        return self.remaining[places], self._reported[places]
+    def reported(self, criteria: np.ndarray) -> np.ndarray:
+        """The bound without each, or its derivative."""
+        return self._reported
 
-    def remove(self, leaving: np.ndarray) -> bool:
-        """Train without them; False if a hard margin does not exist any more."""
+    def remove(self, leaving: np.ndarray) -> None:
+        """Take them out of the kernel."""
         columns = np.concatenate([self._columns_of(candidate) for candidate in leaving.tolist()])
-        lost = _downdate_column(self.kernel, columns)
+        self._column = _downdate_column(self.kernel, columns)
         self.kernel.remove(columns)
         stay = ~np.isin(self.remaining, leaving)
         self.remaining = self.remaining[stay]
         self._judged, self._reported = self._judged[stay], self._reported[stay]
+        self._is_trained = False
+
+    def train(self) -> bool:
+        """Train the SVMs from where they are; False if a hard margin does not exist any more."""
+        if self._is_trained:
+            return True
         try:
-            self.svms.retrain(self.kernel.matrix, lost)
+            self.svms.retrain(self.kernel.matrix, self._column)
         except ValueError:
             if np.isfinite(self.C):
                 raise
             return False
+        self._is_trained = True
         self._judge()
         return True
 

@@ -212,6 +212,7 @@ class NetworkElimination(Elimination):
         self.trainings = trainings
         self._train = train
         self._Z = task.Z[:, places]
+        self._is_trained = True
 
     @property
     def remaining(self) -> np.ndarray:  # type: ignore[override]
@@ -227,12 +228,18 @@ class NetworkElimination(Elimination):
 
         return losses_without(self.network, self._Z, self.task.goal) - self._loss()
 
-    def remove(self, leaving: np.ndarray) -> bool:
-        """Train without these inputs, from the weights of the others."""
+    def remove(self, leaving: np.ndarray) -> None:
+        """Take these inputs out of the network."""
         stay = np.flatnonzero(~np.isin(self.remaining, leaving))
         self.places, self.network = self.places[stay], self.network.keep_inputs(stay)
         self._Z = self.task.Z[:, self.places]
-        self.trainings.append(self._train(self.network, self.task.with_inputs(self._Z)))
+        self._is_trained = False
+
+    def train(self) -> bool:
+        """Train from the weights as they are."""
+        if not self._is_trained:
+            self.trainings.append(self._train(self.network, self.task.with_inputs(self._Z)))
+            self._is_trained = True
         return True
 
     def info(self) -> Mapping[str, Any]:
