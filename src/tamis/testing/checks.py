@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -115,7 +116,9 @@ def check_duplicates_go_to_the_lowest_index(ranker: Ranker) -> None:
 def check_more_features_than_samples(ranker: Ranker) -> None:
     X, y = make_data(n_samples=12, n_features=30)
     found = fitted(ranker, X, y)
-    assert found.transform(X).shape == (12, found.stop_.n_features)
+    with warnings.catch_warnings():  # keeping nothing is a valid answer where so few rows say so little
+        warnings.filterwarnings("ignore", message="No features were selected")
+        assert found.transform(X).shape == (12, found.stop_.n_features)
 
 
 def check_one_feature_and_all_features(ranker: Ranker) -> None:
