@@ -156,7 +156,7 @@ class GroupReconstructionSearch(GroupColumnSearch):
     def _estimate_some(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The same for groups of one size, whose columns are the rows of ``columns``; -inf if nothing remains."""
         scale = self._scale[columns][:, :, None]
-        V, values, directions = np.linalg.svd(self.residuals[columns] * scale, full_matrices=False)
+        V, values, directions = _singular_vectors(self.residuals[columns] * scale)
         spans = values**2 > self.precision.redundant
         inverse = np.divide(1.0, values, out=np.zeros_like(values), where=spans)
         # q_i' K q_i = sum_j V_ji q_i' (K r_j / ||z_j||) / s_i
@@ -171,6 +171,15 @@ class GroupReconstructionSearch(GroupColumnSearch):
         self._images -= products @ KQ.T
         self._images -= (self._images @ Q) @ Q.T
         self.residuals -= products @ Q.T
+
+
+def _singular_vectors(stack: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Thin singular value decompositions of stacked matrices; of single rows, which most groups may be, at once."""
+    if stack.shape[1] > 1:
+        return np.linalg.svd(stack, full_matrices=False)
+    values = np.linalg.norm(stack, axis=2)
+    directions = np.divide(stack, values[:, :, None], out=np.zeros_like(stack), where=values[:, :, None] > 0)
+    return np.ones((len(stack), 1, 1)), values, directions
 
 
 class GroupPivotedSearch(GroupColumnSearch):
