@@ -94,3 +94,87 @@ def leverages(X, n_components, standardize=True):
     """From the singular value decomposition of the whole table."""
     _, _, V = np.linalg.svd(standardized(X, standardize), full_matrices=False)
     return np.sum(V[:n_components] ** 2, axis=0)
+
+
+def members_of(labels):
+    """Columns of every group, groups in the order in which they first appear, and their labels."""
+    names = list(dict.fromkeys(np.asarray(labels).tolist()))
+    return [np.flatnonzero(np.asarray(labels) == name) for name in names], names
+
+
+def reconstruction_by_groups(X, members, standardize=True):
+    """At each step fit all columns on every candidate union of groups; keep the one that explains most per dimension.
+
+    Returns the order, the share of the total variance that each step explains, and the dimensions that it adds.
+    """
+    Z = standardized(X, standardize)
+    size = np.sqrt(np.sum(Z**2, axis=0))
+    unit = Z / np.where(size > 0, size, 1.0)
+
+    def columns(groups):
+        return np.concatenate([np.empty(0, dtype=int), *(members[g] for g in groups)])
+
+    def unexplained(groups):
+        U, values, _ = np.linalg.svd(unit[:, columns(groups)], full_matrices=False)
+        U = U[:, values > 1e-7]
+        return np.sum((Z - U @ (U.T @ Z)) ** 2)
+
+    order, shares, dimensions = [], [], []
+    while True:
+        left = residual(unit[:, columns(order)], unit)
+        ranks = [0 if g in order else np.linalg.matrix_rank(left[:, m], tol=1e-5) for g, m in enumerate(members)]
+        useful = [g for g, rank in enumerate(ranks) if rank > 0]
+        if not useful:
+            return order, np.array(shares), np.array(dimensions)
+        before = unexplained(order)
+        gains = [before - unexplained([*order, g]) for g in useful]
+        best = first_largest([gain / ranks[g] for gain, g in zip(gains, useful, strict=True)])
+        order.append(useful[best])
+        shares.append(gains[best] / np.sum(Z**2))
+        dimensions.append(ranks[useful[best]])
+
+
+def medoids_by_groups(X, members, standardize=True):
+    """Plain greedy search on the matrix of all pairs; a group explains what its best column does.
+
+    Returns the order and the share of the coverage per step; ties go as in ``medoids``.
+    """
+    weight = standardized(X, standardize).var(axis=0)
+    pairs = squared_correlations(X) * weight
+    worth = np.array([pairs[group].max(axis=0) for group in members])
+    cover = np.zeros(len(weight))
+    order, shares = [], []
+    while True:
+        open_columns = (weight > 0) & (cover < (1 - REDUNDANT) * weight)
+        useful = np.array([g for g, group in enumerate(members) if open_columns[group].any()], dtype=int)
+        if not useful.size:
+            return order, np.array(shares)
+        gains = np.maximum(worth[useful] - cover, 0).sum(axis=1)
+        tied = useful[gains >= (1 - TIE) * gains.max()]
+        best = int(tied[first_largest(worth[tied].sum(axis=1))])
+        order.append(best)
+        shares.append(gains.max() / weight.sum())
+        cover = np.maximum(cover, worth[best])
+        cover[members[best]] = weight[members[best]]
+
+
+def pivots_by_groups(X, members, standardize=True, first=None):
+    """Deflate the table explicitly, always by the group of which most is left per column that varies.
+
+    Returns the order, and the root mean square of what was left of each group when it was chosen.
+    """
+    Z = standardized(X, standardize)
+    size = np.sum(Z**2, axis=0)
+    varying = np.array([np.count_nonzero(size[group]) for group in members])
+    order, spreads = [], []
+    while True:
+        chosen = np.concatenate([np.empty(0, dtype=int), *(members[g] for g in order)])
+        left = np.sum(residual(Z[:, chosen] / np.sqrt(np.where(size > 0, size, 1.0))[chosen], Z) ** 2, axis=0)
+        left[left <= REDUNDANT * size] = 0.0
+        total = np.array([left[group].sum() for group in members]) / np.maximum(varying, 1)
+        total[order] = 0.0
+        if total.max() <= 0:
+            return order, np.array(spreads)
+        best = first if first is not None and not order else first_largest(total)
+        order.append(best)
+        spreads.append(np.sqrt(total[best] / len(Z)))

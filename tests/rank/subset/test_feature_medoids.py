@@ -3,6 +3,7 @@
 from itertools import islice
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from tamis.base import ColumnCandidates
 from tamis.rank.subset._feature_medoids import FeatureMedoids
 from tests.base.test_progress import observed
-from tests.oracles.column_subset import medoids, squared_correlations
+from tests.oracles.column_subset import medoids, medoids_by_groups, members_of, squared_correlations
 
 QUICK = settings(deadline=None, max_examples=40, derandomize=True)
 SEED = st.integers(0, 2**31 - 1)
@@ -150,3 +151,91 @@ def test_each_ranked_feature_is_reported_and_a_callback_may_end_the_ranking():
     assert recorder.count("begin", "rank step") == len(found.path_) == 5
     ended, _ = observed(FeatureMedoids(stop=None), (X,), rank_step=3)
     np.testing.assert_array_equal(ended.order_, FeatureMedoids(stop=3).fit(X).order_)
+
+
+def labels_for(n_columns, seed):
+    """Groups of unequal size, their columns anywhere in the table."""
+    return np.random.RandomState(seed).geometric(0.3, size=n_columns)
+
+
+@QUICK
+@given(seed=SEED, shape=SHAPE, standardize=st.booleans())
+def test_groups_of_one_column_are_columns(seed, shape, standardize):
+    X = table(shape, seed)
+    columns = FeatureMedoids(stop=None, standardize=standardize).fit(X)
+    groups = FeatureMedoids(stop=None, standardize=standardize, groups=np.arange(shape[1])).fit(X)
+    np.testing.assert_array_equal(groups.order_, columns.order_)
+    np.testing.assert_allclose(groups.scores_, columns.scores_, rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(groups.assignment_, columns.assignment_)
+
+
+@QUICK
+@given(seed=SEED, shape=SHAPE, standardize=st.booleans())
+def test_the_order_of_groups_is_that_of_plain_greedy_search(seed, shape, standardize):
+    X, labels = table(shape, seed), labels_for(shape[1], seed)
+    members, names = members_of(labels)
+    order, shares = medoids_by_groups(X, members, standardize)
+    found = FeatureMedoids(stop=None, standardize=standardize, groups=labels).fit(X)
+    told_apart = int(np.sum(shares > 1e-9))
+    assert found.group_order_[:told_apart].tolist() == [names[g] for g in order[:told_apart]]
+    first = [members[g][0] for g in order[:told_apart]]
+    np.testing.assert_allclose(found.scores_[first], shares[:told_apart], rtol=1e-7, atol=1e-13)
+    assert found.path_[-1].info["coverage"] == pytest.approx(1)
+
+
+@QUICK
+@given(
+    table=hnp.arrays(np.int8, st.tuples(st.integers(4, 12), st.integers(1, 12)), elements=st.integers(-1, 1)),
+    seed=SEED,
+)
+def test_groups_with_copies_and_constant_columns_are_ranked_as_by_plain_greedy_search(table, seed):
+    X, labels = table.astype(float), labels_for(table.shape[1], seed)
+    assume((X[0] != X).any())
+    members, names = members_of(labels)
+    found = FeatureMedoids(stop=None, groups=labels).fit(X)
+    assert found.group_order_.tolist() == [names[g] for g in medoids_by_groups(X, members)[0]]
+    varies = X.std(axis=0) > 0
+    np.testing.assert_array_equal(found.assignment_ >= 0, varies)
+    np.testing.assert_allclose(found.assignment_r2_, varies)
+
+
+@QUICK
+@given(seed=SEED, shape=SHAPE)
+def test_permuting_the_columns_of_groups_permutes_the_result(seed, shape):
+    X, labels = table(shape, seed), labels_for(shape[1], seed)
+    shuffle = np.random.RandomState(seed).permutation(shape[1])
+    plain = FeatureMedoids(stop=None, groups=labels).fit(X)
+    shuffled = FeatureMedoids(stop=None, groups=labels[shuffle]).fit(X[:, shuffle])
+    k = max(1, plain.group_order_.size - 2)  # of the last two neither is the more central
+    assert shuffled.group_order_[:k].tolist() == plain.group_order_[:k].tolist()
+    cut = FeatureMedoids(stop=k, groups=labels).fit(X)
+    shuffled_cut = FeatureMedoids(stop=k, groups=labels[shuffle]).fit(X[:, shuffle])
+    np.testing.assert_allclose(shuffled_cut.assignment_r2_, cut.assignment_r2_[shuffle], atol=1e-12)
+
+
+def test_every_feature_is_assigned_to_the_kept_column_that_correlates_most_with_it():
+    X = np.insert(table((40, 12)), 4, 1.0, axis=1)  # a constant column in the middle of a group
+    labels = np.array([0, 0, 1, 2, 2, 2, 3, 3, 3, 3, 1, 4, 5])
+    found = FeatureMedoids(stop=2, groups=np.where(labels == 5, 2, labels)).fit(X)
+    kept, pairs = found.get_support(indices=True), squared_correlations(X)
+    expected = kept[pairs[:, kept].argmax(axis=1)]
+    expected[4] = -1
+    np.testing.assert_array_equal(found.assignment_, expected)
+    np.testing.assert_allclose(found.assignment_r2_, pairs[:, kept].max(axis=1), atol=1e-12)
+    assert found.assignment_r2_.sum() / 12 == pytest.approx(found.path_[-1].info["coverage"])
+
+
+def test_a_copy_of_a_group_is_not_ranked():
+    X = table((30, 6))
+    found = FeatureMedoids(stop=None, groups=[0, 0, 1, 1, 1, 2, 3, 3]).fit(np.column_stack([X, 3 - 2 * X[:, [1, 0]]]))
+    assert sorted(found.group_order_) == [0, 1, 2]
+
+
+def test_a_fit_by_groups_names_transforms_and_orders_whole_groups():
+    frame = pd.DataFrame(table((40, 6)), columns=list("abcdef"))
+    found = FeatureMedoids(groups={"low": ["a", "d"], "high": ["b", "c", "f"]}, stop=2).fit(frame)
+    assert set(found.group_order_[:2]) <= {"low", "high", "e"}
+    kept = [name for name in frame if found.support_[frame.columns.get_loc(name)]]
+    assert found.get_feature_names_out().tolist() == kept
+    np.testing.assert_array_equal(found.transform(frame), frame[kept])
+    assert found.n_features_ == len(kept) == found.support_.sum()

@@ -3,6 +3,7 @@
 from itertools import islice
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 from tamis.base import ColumnCandidates
 from tamis.rank.subset._greedy_reconstruction import GreedyReconstruction
 from tests.base.test_progress import observed
-from tests.oracles.column_subset import reconstruction, standardized
+from tests.oracles.column_subset import members_of, reconstruction, reconstruction_by_groups, standardized
 
 QUICK = settings(deadline=None, max_examples=40, derandomize=True)
 SEED = st.integers(0, 2**31 - 1)
@@ -154,3 +155,116 @@ def test_each_ranked_feature_is_reported_and_a_callback_may_end_the_ranking():
     assert recorder.count("begin", "rank step") == len(found.path_) == 5
     ended, _ = observed(GreedyReconstruction(stop=None), (X,), rank_step=3)
     np.testing.assert_array_equal(ended.order_, GreedyReconstruction(stop=3).fit(X).order_)
+
+
+def labels_for(n_columns, seed):
+    """Groups of unequal size, their columns anywhere in the table."""
+    return np.random.RandomState(seed).geometric(0.3, size=n_columns)
+
+
+@QUICK
+@given(seed=SEED, shape=SHAPE, standardize=st.booleans())
+def test_groups_of_one_column_are_columns(seed, shape, standardize):
+    X = table(shape, seed)
+    columns = GreedyReconstruction(stop=None, standardize=standardize).fit(X)
+    groups = GreedyReconstruction(stop=None, standardize=standardize, groups=np.arange(shape[1])).fit(X)
+    np.testing.assert_array_equal(groups.order_, columns.order_)
+    np.testing.assert_allclose(groups.scores_, columns.scores_, rtol=1e-10, atol=1e-12)
+
+
+@QUICK
+@given(seed=SEED, shape=SHAPE, standardize=st.booleans())
+def test_the_order_of_groups_is_that_of_brute_force(seed, shape, standardize):
+    X, labels = table(shape, seed), labels_for(shape[1], seed)
+    members, names = members_of(labels)
+    order, shares, dimensions = reconstruction_by_groups(X, members, standardize)
+    found = GreedyReconstruction(stop=None, standardize=standardize, groups=labels).fit(X)
+    told_apart = int(np.sum(shares > 1e-9))
+    assert found.group_order_[:told_apart].tolist() == [names[g] for g in order[:told_apart]]
+    first = [members[g][0] for g in order[:told_apart]]
+    np.testing.assert_allclose(found.scores_[first], (shares / dimensions)[:told_apart], rtol=1e-6, atol=1e-12)
+    explained = {step.info["group"]: step.info["explained"] for step in found.path_}
+    np.testing.assert_allclose(
+        [explained[names[g]] for g in order[:told_apart]], np.cumsum(shares)[:told_apart], atol=1e-10
+    )
+
+
+@QUICK
+@given(
+    table=hnp.arrays(np.int8, st.tuples(st.integers(4, 12), st.integers(1, 10)), elements=st.integers(-1, 1)),
+    seed=SEED,
+)
+def test_groups_with_copies_and_constant_columns_are_ranked_as_by_brute_force(table, seed):
+    X, labels = table.astype(float), labels_for(table.shape[1], seed)
+    assume((X[0] != X).any())
+    members, names = members_of(labels)
+    order = reconstruction_by_groups(X, members)[0]
+    assert GreedyReconstruction(stop=None, groups=labels).fit(X).group_order_.tolist() == [names[g] for g in order]
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+@pytest.mark.parametrize("standardize", [True, False])
+def test_what_is_explained_is_the_fit_of_all_columns_on_the_kept_groups(k, standardize):
+    X = table()
+    found = GreedyReconstruction(stop=k, standardize=standardize, groups=[0, 0, 0, 1, 2, 2, 3, 4, 4, 4, 4, 3]).fit(X)
+    Z, kept = standardized(X, standardize), found.transform(X)
+    left = Z - LinearRegression().fit(kept, Z).predict(kept)
+    assert found.path_[-1].info["explained"] == pytest.approx(1 - np.sum(left**2) / np.sum(Z**2))
+
+
+@QUICK
+@given(seed=SEED, shape=SHAPE, standardize=st.booleans())
+def test_permuting_the_columns_of_groups_permutes_the_result(seed, shape, standardize):
+    X, labels = table((shape[0] + 20, shape[1]), seed), labels_for(shape[1], seed)
+    shuffle = np.random.RandomState(seed).permutation(shape[1])
+    plain = GreedyReconstruction(stop=None, standardize=standardize, groups=labels).fit(X)
+    shuffled = GreedyReconstruction(stop=None, standardize=standardize, groups=labels[shuffle]).fit(X[:, shuffle])
+    assert shuffled.group_order_.tolist() == plain.group_order_.tolist()
+    np.testing.assert_allclose(shuffled.scores_, plain.scores_[shuffle], rtol=1e-8)
+
+
+@QUICK
+@given(seed=SEED, shape=SHAPE, value=st.sampled_from([0.0, 0.1, -3.7, 1e9, 1 / 3]), place=st.integers(0, 3))
+def test_a_constant_column_in_a_group_changes_nothing(seed, shape, value, place):
+    X, labels = table(shape, seed), labels_for(shape[1], seed)
+    plain = GreedyReconstruction(stop=None, groups=labels).fit(X)
+    found = GreedyReconstruction(stop=None, groups=np.insert(labels, place, labels[0])).fit(
+        np.insert(X, place, value, axis=1)
+    )
+    assert found.group_order_.tolist() == plain.group_order_.tolist()
+    np.testing.assert_allclose(np.delete(found.scores_, place), plain.scores_, rtol=1e-8)
+
+
+def test_a_large_group_of_noise_does_not_come_before_a_column_that_stands_for_many():
+    rng = np.random.RandomState(0)
+    cause = rng.standard_normal((200, 1))
+    X = np.column_stack([rng.standard_normal((200, 10)), cause + 0.3 * rng.standard_normal((200, 6))])
+    found = GreedyReconstruction(stop=1, groups=[0] * 10 + [1, 2, 3, 4, 5, 6]).fit(X)
+    assert found.group_order_[0] > 0
+
+
+def test_a_copy_of_a_group_is_not_ranked():
+    X = table((40, 6))
+    table_with_copy = np.column_stack([X, 3 - 2 * X[:, [1, 0]]])
+    found = GreedyReconstruction(stop=None, groups=[0, 0, 1, 1, 1, 2, 3, 3]).fit(table_with_copy)
+    assert sorted(found.group_order_) == [0, 1, 2]
+    assert np.isnan(found.scores_[6:]).all()
+    assert found.path_[-1].info["explained"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("shape", [(20, 300), (300, 20)], ids=["wide", "tall"])
+def test_float32_finds_the_groups_that_float64_finds(shape):
+    X, labels = table(shape).astype(np.float32), labels_for(shape[1], 0)
+    single, double = (GreedyReconstruction(stop=2, groups=labels).fit(each) for each in (X, X.astype(float)))
+    np.testing.assert_array_equal(single.order_, double.order_)
+    np.testing.assert_allclose(single.scores_, double.scores_, rtol=1e-4)
+
+
+def test_a_fit_by_groups_names_transforms_and_orders_whole_groups():
+    frame = pd.DataFrame(table((40, 6)), columns=list("abcdef"))
+    found = GreedyReconstruction(groups={"low": ["a", "d"], "high": ["b", "c", "f"]}, stop=2).fit(frame)
+    assert set(found.group_order_[:2]) <= {"low", "high", "e"}
+    kept = [name for name in frame if found.support_[frame.columns.get_loc(name)]]
+    assert found.get_feature_names_out().tolist() == kept
+    np.testing.assert_array_equal(found.transform(frame), frame[kept])
+    assert found.n_features_ == len(kept) == found.support_.sum()

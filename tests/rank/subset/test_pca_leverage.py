@@ -1,6 +1,7 @@
 """Leverage scores from the leading principal components."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,7 +9,7 @@ from sklearn.decomposition import PCA
 
 from tamis.rank.subset import _pca_leverage
 from tamis.rank.subset._pca_leverage import PCALeverage, count_components
-from tests.oracles.column_subset import leverages, standardized
+from tests.oracles.column_subset import leverages, members_of, standardized
 
 QUICK = settings(deadline=None, max_examples=40, derandomize=True)
 SEED = st.integers(0, 2**31 - 1)
@@ -150,3 +151,53 @@ def test_two_samples_give_all_features_the_same_score():
 def test_a_senseless_number_of_components_is_refused_by_name(n_components):
     with pytest.raises(ValueError, match="n_components"):
         PCALeverage(n_components=n_components).fit(table())
+
+
+def labels_for(n_columns, seed):
+    """Groups of unequal size, their columns anywhere in the table."""
+    return np.random.RandomState(seed).geometric(0.3, size=n_columns)
+
+
+@QUICK
+@given(seed=SEED, shape=SHAPE, standardize=st.booleans())
+def test_groups_of_one_column_are_columns(seed, shape, standardize):
+    X = table(shape, seed)
+    columns = PCALeverage(stop=None, standardize=standardize).fit(X)
+    groups = PCALeverage(stop=None, standardize=standardize, groups=np.arange(shape[1])).fit(X)
+    np.testing.assert_array_equal(groups.order_, columns.order_)
+    np.testing.assert_allclose(groups.scores_, columns.scores_, rtol=1e-10)
+
+
+@QUICK
+@given(seed=SEED, shape=SHAPE, standardize=st.booleans(), r=st.integers(1, 10))
+def test_the_score_of_a_group_is_the_trace_of_its_block_of_the_projector(seed, shape, standardize, r):
+    X, labels = np.insert(table(shape, seed), 1, 0.1, axis=1), labels_for(shape[1] + 1, seed)
+    found = PCALeverage(stop=None, n_components=r, standardize=standardize, groups=labels).fit(X)
+    _, _, V = np.linalg.svd(standardized(X, standardize), full_matrices=False)
+    projector = V[: found.n_components_].T @ V[: found.n_components_]
+    members, names = members_of(labels)
+    traces = np.array([np.trace(projector[np.ix_(group, group)]) for group in members])
+    np.testing.assert_allclose(found.scores_[[group[0] for group in members]], traces, rtol=1e-6, atol=1e-9)
+    ranked = [traces[names.index(name)] for name in found.group_order_]
+    assert np.all(np.diff(ranked) <= 1e-8)
+    np.testing.assert_allclose(traces.sum(), leverages(X, found.n_components_, standardize).sum())
+
+
+@QUICK
+@given(seed=SEED, shape=SHAPE)
+def test_permuting_the_columns_of_groups_permutes_the_result(seed, shape):
+    X, labels = table(shape, seed), labels_for(shape[1], seed)
+    shuffle = np.random.RandomState(seed).permutation(shape[1])
+    plain = PCALeverage(n_components=2, groups=labels).fit(X)
+    shuffled = PCALeverage(n_components=2, groups=labels[shuffle]).fit(X[:, shuffle])
+    np.testing.assert_allclose(shuffled.scores_, plain.scores_[shuffle], rtol=1e-6, atol=1e-9)
+
+
+def test_a_fit_by_groups_names_transforms_and_orders_whole_groups():
+    frame = pd.DataFrame(table((40, 6)), columns=list("abcdef"))
+    found = PCALeverage(groups={"low": ["a", "d"], "high": ["b", "c", "f"]}, stop=2).fit(frame)
+    assert set(found.group_order_[:2]) <= {"low", "high", "e"}
+    kept = [name for name in frame if found.support_[frame.columns.get_loc(name)]]
+    assert found.get_feature_names_out().tolist() == kept
+    np.testing.assert_array_equal(found.transform(frame), frame[kept])
+    assert found.n_features_ == len(kept) == found.support_.sum()

@@ -3,6 +3,7 @@
 from itertools import islice
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from scipy.linalg import qr
 from tamis.base import ColumnCandidates
 from tamis.rank.subset._pivoted_qr import PivotedQR
 from tests.base.test_progress import observed
-from tests.oracles.column_subset import pivots, reconstruction
+from tests.oracles.column_subset import members_of, pivots, pivots_by_groups, reconstruction, reconstruction_by_groups
 
 QUICK = settings(deadline=None, max_examples=40, derandomize=True)
 SEED = st.integers(0, 2**31 - 1)
@@ -145,3 +146,88 @@ def test_each_ranked_feature_is_reported_and_a_callback_may_end_the_ranking():
     assert recorder.count("begin", "rank step") == len(found.path_) == 5
     ended, _ = observed(PivotedQR(stop=None), (X,), rank_step=3)
     np.testing.assert_array_equal(ended.order_, PivotedQR(stop=3).fit(X).order_)
+
+
+def labels_for(n_columns, seed):
+    """Groups of unequal size, their columns anywhere in the table."""
+    return np.random.RandomState(seed).geometric(0.3, size=n_columns)
+
+
+@QUICK
+@given(seed=SEED, shape=SHAPE, standardize=st.booleans())
+def test_groups_of_one_column_are_columns(seed, shape, standardize):
+    X = table(shape, seed)
+    columns = PivotedQR(stop=None, standardize=standardize).fit(X)
+    groups = PivotedQR(stop=None, standardize=standardize, groups=np.arange(shape[1])).fit(X)
+    np.testing.assert_array_equal(groups.order_, columns.order_)
+    np.testing.assert_allclose(groups.scores_, columns.scores_, rtol=1e-10)
+    np.testing.assert_allclose(
+        [step.info["r2"] for step in groups.path_], [step.info["r2"] for step in columns.path_], atol=1e-10
+    )
+
+
+@QUICK
+@given(seed=SEED, shape=SHAPE, standardize=st.booleans())
+def test_the_order_of_groups_is_that_of_explicit_deflation(seed, shape, standardize):
+    X, labels = table(shape, seed), labels_for(shape[1], seed)
+    members, names = members_of(labels)
+    first = reconstruction_by_groups(X, members)[0][0] if standardize else None
+    order, spreads = pivots_by_groups(X, members, standardize, first)
+    found = PivotedQR(stop=None, standardize=standardize, groups=labels).fit(X)
+    assert found.group_order_.tolist() == [names[g] for g in order]
+    np.testing.assert_allclose(found.scores_[[members[g][0] for g in order]], spreads, rtol=1e-7)
+
+
+@QUICK
+@given(
+    table=hnp.arrays(np.int8, st.tuples(st.integers(4, 12), st.integers(1, 12)), elements=st.integers(-1, 1)),
+    seed=SEED,
+)
+def test_groups_with_copies_and_constant_columns_are_ranked_as_by_explicit_deflation(table, seed):
+    X, labels = table.astype(float), labels_for(table.shape[1], seed)
+    assume((X[0] != X).any())
+    members, names = members_of(labels)
+    order = pivots_by_groups(X, members, standardize=False)[0]
+    found = PivotedQR(stop=None, standardize=False, groups=labels).fit(X)
+    assert found.group_order_.tolist() == [names[g] for g in order]
+
+
+@QUICK
+@given(seed=SEED, shape=SHAPE, standardize=st.booleans())
+def test_permuting_the_columns_of_groups_permutes_the_result(seed, shape, standardize):
+    X, labels = table((shape[0] + 30, shape[1]), seed), labels_for(shape[1], seed)
+    shuffle = np.random.RandomState(seed).permutation(shape[1])
+    plain = PivotedQR(stop=None, standardize=standardize, groups=labels).fit(X)
+    shuffled = PivotedQR(stop=None, standardize=standardize, groups=labels[shuffle]).fit(X[:, shuffle])
+    assert shuffled.group_order_.tolist() == plain.group_order_.tolist()
+    np.testing.assert_allclose(shuffled.scores_, plain.scores_[shuffle], rtol=1e-8)
+
+
+@QUICK
+@given(seed=SEED, shape=SHAPE)
+def test_neither_a_constant_column_nor_copies_of_all_its_columns_change_a_group(seed, shape):
+    X, labels = table(shape, seed), labels_for(shape[1], seed)
+    group = np.flatnonzero(labels == labels[0])
+    plain = PivotedQR(stop=None, standardize=False, groups=labels).fit(X)
+    crowded = PivotedQR(stop=None, standardize=False, groups=np.concatenate([labels, labels[group], labels[:1]])).fit(
+        np.column_stack([X, 2 - X[:, group], np.full(shape[0], 0.1)])
+    )
+    assert crowded.group_order_.tolist() == plain.group_order_.tolist()
+    np.testing.assert_allclose(crowded.scores_[: shape[1]], plain.scores_, rtol=1e-9)
+
+
+def test_a_copy_of_a_group_is_not_ranked():
+    X = table((30, 6))
+    found = PivotedQR(stop=None, groups=[0, 0, 1, 1, 1, 2, 3, 3]).fit(np.column_stack([X, 3 - 2 * X[:, [1, 0]]]))
+    assert sorted(found.group_order_) == [0, 1, 2]
+    assert np.isnan(found.scores_[6:]).all()
+
+
+def test_a_fit_by_groups_names_transforms_and_orders_whole_groups():
+    frame = pd.DataFrame(table((40, 6)), columns=list("abcdef"))
+    found = PivotedQR(groups={"low": ["a", "d"], "high": ["b", "c", "f"]}, stop=2).fit(frame)
+    assert set(found.group_order_[:2]) <= {"low", "high", "e"}
+    kept = [name for name in frame if found.support_[frame.columns.get_loc(name)]]
+    assert found.get_feature_names_out().tolist() == kept
+    np.testing.assert_array_equal(found.transform(frame), frame[kept])
+    assert found.n_features_ == len(kept) == found.support_.sum()

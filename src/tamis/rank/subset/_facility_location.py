@@ -19,16 +19,20 @@ without a matrix of all pairs:
 
 Two columns that are closest to each other and to no others gain exactly the same. Such ties go to the column that
 explains more on its own, ``sum_j similarity_sj``, then to the lowest index.
+
+A group G of columns explains what the best of them does, ``similarity_Gj = max_{s in G} similarity_sj``. ``F`` is then
+that of the union of the chosen groups and submodular as before; all else holds with groups in the place of columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.subset.column_subset import compress_rows, first_largest, gram_of_rows, precision_of, quadratic_forms
+from tamis.kernels.subset.group_subset import group_of_each
 
 _FEW, _MANY = 16, 256  # candidates per block: few at the beginning of a step, then twice as many each time
 _EXACT = 4  # candidates computed in full precision at once
@@ -39,7 +43,7 @@ _STORED = 2**24  # entries of all stored rows: 128 MB
 
 
 class FacilityLocationSearch:
-    """Iterate over (feature, gain), best first, until every column that varies is chosen or a copy of a chosen one.
+    """Iterate over (candidate, gain), best first, until every column that varies is chosen or a copy of a chosen one.
 
     Parameters
     ----------
@@ -57,17 +61,30 @@ class FacilityLocationSearch:
         self.coverage = np.zeros(norm2.size)
         self.alone = np.full(norm2.size, -np.inf)  # what each column explains on its own
         np.divide(quadratic_forms(self.Z, gram_of_rows(self.Z)), norm2, out=self.alone, where=norm2 > 0)
-        self.bound = self.alone.copy()  # upper bound on the gain; -inf for chosen columns and their copies
+        self.bound = self.alone.copy()  # upper bound on the gain; -inf for chosen candidates and copies of them
         self._rows = _SparseRows(self.Z, norm2)
 
     def __iter__(self) -> Iterator[tuple[int, float]]:
-        while (feature := self._best_candidate()) is not None:
-            gain = float(self.bound[feature])
-            columns, similarity = self._row(feature)
+        while (candidate := self._best_candidate()) is not None:
+            gain = float(self.bound[candidate])
+            columns, similarity = self._row(candidate)
             self.coverage[columns] = np.maximum(self.coverage[columns], similarity)
-            self.coverage[feature] = self.norm2[feature]
-            self.bound[self.coverage >= (1 - self.precision.redundant) * self.norm2] = -np.inf
-            yield feature, gain
+            members = self._members(candidate)
+            self.coverage[members] = self.norm2[members]
+            self.bound[self._are_covered(self.coverage >= (1 - self.precision.redundant) * self.norm2)] = -np.inf
+            yield candidate, gain
+
+    def _members(self, candidate: int) -> int | np.ndarray:
+        """Columns of a candidate that vary."""
+        return candidate
+
+    def _are_covered(self, columns: np.ndarray) -> np.ndarray:
+        """Which candidates are explained entirely, given which columns are."""
+        return columns
+
+    def _explained_alone(self, candidates: np.ndarray) -> np.ndarray:
+        """``sum_j similarity_sj`` of some candidates."""
+        return self.alone[candidates]
 
     def _best_candidate(self) -> int | None:
         """The candidate with the largest gain: the largest bounds are tightened until no other candidate can reach it.
@@ -78,7 +95,7 @@ class FacilityLocationSearch:
         if not available.any():
             return None
         is_fresh, is_exact = np.zeros_like(available), np.zeros_like(available)
-        size, max_size = _FEW, max(1, min(_MANY, _BLOCK // available.size))
+        size, max_size = _FEW, max(1, min(_MANY, _BLOCK // self.norm2.size))
         threshold = -np.inf  # candidates whose bound is below can neither be the best nor tied with it
         while (
             competing := np.flatnonzero(available & ~is_exact & (self.bound >= min(threshold, self.bound.max())))
@@ -98,7 +115,7 @@ class FacilityLocationSearch:
                 attained = float(self.bound[best].max())
             threshold = max(threshold, self._tie_threshold(attained))
         tied = np.flatnonzero(is_exact & (self.bound >= self._tie_threshold(float(self.bound[is_exact].max()))))
-        return int(tied[first_largest(self.alone[tied], self.precision.tie)])
+        return int(tied[first_largest(self._explained_alone(tied), self.precision.tie)])
 
     def _tie_threshold(self, gain: float) -> float:
         """The least gain that is tied with this one, given the rounding errors."""
@@ -115,11 +132,57 @@ class FacilityLocationSearch:
         return columns, (unit @ self.Z[:, columns]) ** 2
 
 
+class GroupFacilityLocationSearch(FacilityLocationSearch):
+    """The same over groups of columns, each of which explains what the best of its columns does.
+
+    Parameters
+    ----------
+    Z, norm2 : as for columns
+    members : sequence of ndarray
+        Columns of every group; a group without any that varies is never chosen.
+    """
+
+    def __init__(self, Z: np.ndarray, norm2: np.ndarray, members: Sequence[np.ndarray]) -> None:
+        super().__init__(Z, norm2)
+        self.members = [group[norm2[group] > 0] for group in members]
+        # a group explains at most what its columns explain each on its own
+        self.bound = np.array([self.alone[group].sum() if group.size else -np.inf for group in self.members])
+        self._rows = _SparseGroupRows(self.Z, norm2, self.members)
+        self._codes = group_of_each(members)
+
+    def _members(self, candidate: int) -> int | np.ndarray:
+        return self.members[candidate]
+
+    def _are_covered(self, columns: np.ndarray) -> np.ndarray:
+        return np.bincount(self._codes, weights=~columns, minlength=len(self.members)) == 0
+
+    def _explained_alone(self, candidates: np.ndarray) -> np.ndarray:
+        if candidates.size == 1:
+            return np.zeros(1)  # there is no tie to settle
+        return np.array([best_similarities(self.Z, self.norm2, self.members[g]).sum() for g in candidates])
+
+    def _row(self, candidate: int) -> tuple[np.ndarray | slice, np.ndarray]:
+        columns = self._rows.columns(candidate)
+        return columns, best_similarities(self.Z, self.norm2, self.members[candidate], columns)
+
+
 def similarities(Z: np.ndarray, norm2: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """``(z_s' z_j)^2 / z_s' z_s`` for candidates s and all columns j, in the table's own precision."""
     unit = Z[:, candidates] / np.sqrt(norm2[candidates]).astype(Z.dtype)
     product = unit.T @ Z
     return np.square(product, out=product)
+
+
+def best_similarities(
+    Z: np.ndarray, norm2: np.ndarray, group: np.ndarray, columns: np.ndarray | slice = slice(None)
+) -> np.ndarray:
+    """``max_{s in G} (z_s' z_j)^2 / z_s' z_s`` for the given columns j, in the table's own precision."""
+    others = Z[:, columns]
+    best = np.zeros(others.shape[1], dtype=Z.dtype)
+    for part in blocks(group.size, _BLOCK // max(others.shape[1], 1)):
+        unit = Z[:, group[part]] / np.sqrt(norm2[group[part]]).astype(Z.dtype)
+        np.maximum(best, np.square(unit.T @ others).max(axis=0), out=best)
+    return best
 
 
 def assign_columns(Z: np.ndarray, norm2: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -178,6 +241,10 @@ class _SparseRows:
             attained.append(lower)
         return max(attained), upper
 
+    def _similarities(self, candidates: np.ndarray) -> np.ndarray:
+        """Rows of some candidates, one entry per column of the table."""
+        return similarities(self._Z, self._norm2, candidates)
+
     def _bound_from_stored(self, candidates: np.ndarray, coverage: np.ndarray) -> tuple[float, np.ndarray]:
         rows = [self._rows[s] for s in candidates.tolist()]
         columns, similarity = (np.concatenate(parts) for parts in zip(*rows, strict=True))
@@ -194,7 +261,7 @@ class _SparseRows:
     def _bound_from_table(self, candidates: np.ndarray, coverage: np.ndarray) -> tuple[float, np.ndarray]:
         upper = np.empty(candidates.size)
         coverage = coverage.astype(self._dtype)
-        similarity = similarities(self._Z, self._norm2, candidates)
+        similarity = self._similarities(candidates)
         similarity += self._rounding
         for part in blocks(candidates.size, _CACHED // coverage.size):
             above = similarity[part] - coverage
@@ -218,3 +285,14 @@ class _SparseRows:
         if self._total + columns.size <= max(_STORED, self._Z.size):
             self._rows[candidate] = columns, similarity
             self._total += columns.size
+
+
+class _SparseGroupRows(_SparseRows):
+    """The same for groups of columns: a row holds the largest similarities to any column of the group."""
+
+    def __init__(self, Z: np.ndarray, norm2: np.ndarray, members: Sequence[np.ndarray]) -> None:
+        super().__init__(Z, norm2)
+        self._members = members
+
+    def _similarities(self, candidates: np.ndarray) -> np.ndarray:
+        return np.array([best_similarities(self._Z, self._norm2, self._members[g]) for g in candidates])

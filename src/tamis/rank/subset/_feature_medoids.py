@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.base import Candidates, Ranker, Ranking, SequentialRanker, Step, StopDecision
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, SequentialRanker, Step, StopDecision
 from tamis.kernels.arrays.scaling import center_columns
-from tamis.rank.subset._facility_location import FacilityLocationSearch, assign_columns
+from tamis.rank.subset._facility_location import FacilityLocationSearch, GroupFacilityLocationSearch, assign_columns
 
 
 class FeatureMedoids(SequentialRanker):
@@ -29,6 +29,10 @@ class FeatureMedoids(SequentialRanker):
     standardize : bool, default=True
         Every feature counts the same, whatever its unit. False weighs features by their variance:
         :math:`F(S) = \sum_j \mathrm{var}(x_j) \max_{s \in S} r^2(x_j, x_s)`.
+    groups : array-like of shape (n_features,) or mapping, default=None
+        A label per column, or label -> columns (names or places): columns of a group stay or go together. A group
+        stands for a feature as well as its best column does, and its gain is that in :math:`F` with all its columns
+        added to S, which grows with their number.
 
     Attributes
     ----------
@@ -44,9 +48,10 @@ class FeatureMedoids(SequentialRanker):
     Notes
     -----
     :math:`F` is submodular, so the first :math:`k` features reach at least :math:`1 - 1/e` of the best coverage that
-    :math:`k` features can have. It follows too that gains only fall, so that few need to be computed at each step
-    (lazy evaluation, Minoux 1978); the order is that of plain greedy search. Two features closest to each other gain
-    the same; such ties go to the one that explains more of all features on its own, then to the lowest index.
+    :math:`k` features can have, and so do :math:`k` groups. It follows too that gains only fall, so that few need to be
+    computed at each step (lazy evaluation, Minoux 1978); the order is that of plain greedy search. Two features closest
+    to each other gain the same; such ties go to the one that explains more of all features on its own, then to the
+    lowest index.
 
     Cost: matrix products between features, most of them in single precision, up to O(n D^2) where few are redundant, so
     that tens of thousands of features take minutes. Memory: two copies of the table and the pairs of features that
@@ -67,25 +72,34 @@ class FeatureMedoids(SequentialRanker):
     """
 
     supervised: ClassVar[bool] = False
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("fit-plateau", {})
 
-    _parameter_constraints: ClassVar[dict] = {**Ranker._parameter_constraints, "standardize": ["boolean"]}
+    _parameter_constraints: ClassVar[dict] = {
+        **Ranker._parameter_constraints,
+        "standardize": ["boolean"],
+        "groups": GROUPS_CONSTRAINT,
+    }
 
-    def __init__(self, *, stop: Any = "auto", standardize: bool = True) -> None:
+    def __init__(self, *, stop: Any = "auto", standardize: bool = True, groups: Any = None) -> None:
         self.stop = stop
         self.standardize = standardize
+        self.groups = groups
 
     def _steps(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
     ) -> Iterator[Step]:
         coverage = 0.0
         Z, norm2 = center_columns(candidates.table, scale=self.standardize, share=True)
-        for feature, gain in FacilityLocationSearch(Z, norm2):
+        members = candidates.members
+        search = FacilityLocationSearch(Z, norm2) if members is None else GroupFacilityLocationSearch(Z, norm2, members)
+        for candidate, gain in search:
             coverage += gain
-            yield Step(feature, gain, {"coverage": min(coverage, 1.0)})
+            yield Step(candidate, gain, {"coverage": min(coverage, 1.0)})
 
     def _store(self, candidates: Candidates, ranking: Ranking, decision: StopDecision) -> None:
         super()._store(candidates, ranking, decision)
         Z, norm2 = center_columns(candidates.table, scale=self.standardize)
-        kept = ranking.order[: decision.n_features]
-        self.assignment_, self.assignment_r2_ = assign_columns(Z, norm2, kept)
+        kept = candidates.columns_of(ranking.order[: decision.n_features])
+        medoids = kept[norm2[kept] > 0]  # a kept group may hold constant columns
+        self.assignment_, self.assignment_r2_ = assign_columns(Z, norm2, medoids)

@@ -79,6 +79,9 @@ class NeighborFaithful(SequentialRanker):
     unit and sign, are not ranked, nor are features that do not vary among the samples looked at. Beyond 512 features,
     the starts by ridge regression alone are used and nothing is polished.
 
+    There are no groups of columns: the starts and the exchanges judge single columns, and an exchange of groups of
+    unequal size would compare sets of different numbers of columns.
+
     Limits: the polish fits the sample more than the population, so that little of its gain is found again on other
     samples, and where samples are many and features hardly redundant the method is no better than
     :class:`GreedyReconstruction`. As with any search by exchanges, a better set may exist.

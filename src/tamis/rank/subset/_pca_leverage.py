@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse.linalg import svds
 
 from tamis._sklearn import Interval, RealNotInt
-from tamis.base import Candidates, Ranker, Ranking
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
 from tamis.kernels.arrays.blocks import column_blocks
 from tamis.kernels.arrays.scaling import center_columns
 from tamis.kernels.arrays.tolerances import TIE
@@ -38,11 +38,15 @@ class PCALeverage(Ranker):
     standardize : bool, default=True
         Divide every feature by its standard deviation. False centers only: components then follow the features that
         vary most.
+    groups : array-like of shape (n_features,) or mapping, default=None
+        A label per column, or label -> columns (names or places): columns of a group stay or go together, by the sum of
+        their leverages (the block leverage of Oswal et al. 2018), which grows with their number.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        Leverages, from 0 (constant features, or those outside the space of the components) to 1.
+        Leverages, from 0 (constant features, or those outside the space of the components) to 1, or to the number of
+        columns of a group.
     order_, ranking_, support_, path_, stop_, certificate_
         As for every ranker.
     n_components_ : int
@@ -69,7 +73,8 @@ class PCALeverage(Ranker):
 
     References
     ----------
-    Mahoney and Drineas, "CUR matrix decompositions for improved data analysis", PNAS 106, 2009.
+    Mahoney and Drineas, "CUR matrix decompositions for improved data analysis", PNAS 106, 2009. Oswal, Jain, Xu and
+    Eriksson, "Block CUR: decomposing matrices using groups of columns", ECML PKDD 2018.
 
     Examples
     --------
@@ -79,6 +84,7 @@ class PCALeverage(Ranker):
     """
 
     supervised: ClassVar[bool] = False
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("fit-plateau", {})
 
     _parameter_constraints: ClassVar[dict] = {
@@ -89,12 +95,21 @@ class PCALeverage(Ranker):
             None,
         ],
         "standardize": ["boolean"],
+        "groups": GROUPS_CONSTRAINT,
     }
 
-    def __init__(self, *, stop: Any = "auto", n_components: float | None = 0.9, standardize: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        stop: Any = "auto",
+        n_components: float | None = 0.9,
+        standardize: bool = True,
+        groups: Any = None,
+    ) -> None:
         self.stop = stop
         self.n_components = n_components
         self.standardize = standardize
+        self.groups = groups
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X = candidates.table
@@ -102,7 +117,7 @@ class PCALeverage(Ranker):
         scores, variances = leverage_scores(Z, self.n_components)
         self.n_components_ = variances.size
         self.explained_variance_ratio_ = min(float(variances.sum() / norm2.sum()), 1.0)
-        return Ranking.from_scores(scores, rounding=TIE.of(Z))
+        return Ranking.from_scores(candidates.sum_members(scores), rounding=TIE.of(Z))
 
 
 def leverage_scores(Z: np.ndarray, n_components: float | None) -> tuple[np.ndarray, np.ndarray]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.base import Candidates, Ranker, SequentialRanker, Step
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, SequentialRanker, Step
 from tamis.kernels.arrays.scaling import center_columns
 from tamis.kernels.subset.column_subset import (
     PivotedSearch,
@@ -15,6 +15,7 @@ from tamis.kernels.subset.column_subset import (
     first_largest,
     precision_of,
 )
+from tamis.kernels.subset.group_subset import GroupPivotedSearch, GroupReconstructionSearch
 
 
 class PivotedQR(SequentialRanker):
@@ -32,6 +33,10 @@ class PivotedQR(SequentialRanker):
     standardize : bool, default=True
         Divide every feature by its standard deviation. False centers only, so that a feature that varies more comes
         earlier: sensible where all share a unit.
+    groups : array-like of shape (n_features,) or mapping, default=None
+        A label per column, or label -> columns (names or places): columns of a group enter together. The pivot is the
+        group with the largest root mean square residual, :math:`\|Z_g - P_S Z_g\|_F / \sqrt{m_g}` for :math:`m_g`
+        columns that vary: its size does not matter, nor do copies within it.
 
     Attributes
     ----------
@@ -39,7 +44,7 @@ class PivotedQR(SequentialRanker):
         As for every ranker. ``scores_`` is the standard deviation of what the earlier features leave of a feature when
         it was chosen, :math:`|R_{kk}| / \sqrt n`; NaN for constant features and for those that the others explain
         entirely, which are not ranked. Each step of ``path_`` tells ``r2``, the share of the feature that the earlier
-        ones explain.
+        ones explain. With ``groups`` both are of the root mean square over the columns of a group.
 
     Notes
     -----
@@ -52,12 +57,19 @@ class PivotedQR(SequentialRanker):
     ``standardize=True``, :math:`O(n D \min(n, D))` operations for the first one. Norms are downdated, and computed anew
     where rounding could decide, as LAPACK does.
 
+    With ``groups``, the residual of a block is measured by its Frobenius norm, as adaptive column sampling does
+    (Deshpande et al. 2006), here per column. Its volume, the product of its singular values, would be zero for every
+    group with a redundant column, such as the indicators of all levels of a variable. The residuals themselves are then
+    kept, not only their norms: memory for one more table, and three passes over it per dimension added.
+
     Limits: 100 features recover the others less well than 100 random ones on the eight sets of the thesis
     (mean FIT 0.701 with columns only centered against 0.727, ``python -m bench spectral``).
 
     References
     ----------
     Businger and Golub, "Linear least squares solutions by Householder transformations", Numerische Mathematik 7, 1965.
+    Deshpande, Rademacher, Vempala and Wang, "Matrix approximation and projective clustering via volume sampling",
+    SODA 2006.
 
     Examples
     --------
@@ -68,18 +80,34 @@ class PivotedQR(SequentialRanker):
     """
 
     supervised: ClassVar[bool] = False
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("fit-plateau", {})
 
-    _parameter_constraints: ClassVar[dict] = {**Ranker._parameter_constraints, "standardize": ["boolean"]}
+    _parameter_constraints: ClassVar[dict] = {
+        **Ranker._parameter_constraints,
+        "standardize": ["boolean"],
+        "groups": GROUPS_CONSTRAINT,
+    }
 
-    def __init__(self, *, stop: Any = "auto", standardize: bool = True) -> None:
+    def __init__(self, *, stop: Any = "auto", standardize: bool = True, groups: Any = None) -> None:
         self.stop = stop
         self.standardize = standardize
+        self.groups = groups
 
     def _steps(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
     ) -> Iterator[Step]:
         Z, norm2 = center_columns(candidates.table, scale=self.standardize)
+        if candidates.members is not None:
+            yield from self._group_steps(Z, norm2, candidates.members)
+            return
         first = first_largest(explained_by_each(Z, norm2), precision_of(Z).tie) if self.standardize else None
         for feature, residual_norm2 in PivotedSearch(Z, norm2, first=first):
             yield Step(feature, residual_norm2**0.5, {"r2": max(0.0, 1.0 - residual_norm2 / norm2[feature])})
+
+    def _group_steps(self, Z: np.ndarray, norm2: np.ndarray, members: Sequence[np.ndarray]) -> Iterator[Step]:
+        first = GroupReconstructionSearch(Z, norm2, members).best_group() if self.standardize else None
+        search = GroupPivotedSearch(Z, norm2, members, first=first)
+        variance = search.mean_squares()
+        for group, mean_square, _ in search:
+            yield Step(group, mean_square**0.5, {"r2": max(0.0, 1.0 - mean_square / variance[group])})
