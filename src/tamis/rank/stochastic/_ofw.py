@@ -19,14 +19,15 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import HasMethods, Interval, RealNotInt, StrOptions
-from tamis.base import Candidates, Ranker, Ranking, fresh, track
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, fresh, track
 from tamis.kernels.arrays.entropy import effective_number
 from tamis.kernels.arrays.scaling import rescale_safely
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.rank._checkpoint import Checkpoint, check_place, fingerprint
+from tamis.rank.stochastic._column_groups import ColumnGroups
 from tamis.rank.stochastic._energy import TEST_ROWS, Energy, Splitter, SubsetEvaluation
 from tamis.rank.stochastic._gradient_descent import METHODS, GradientDescent, draw_subsets
-from tamis.rank.stochastic._preselection import choose_columns
+from tamis.rank.stochastic._preselection import Pool, choose_columns, choose_groups
 from tamis.rank.stochastic._search import SearchResult, minimize_energy, scatter
 from tamis.rank.stochastic._subset_ensemble import fit_ensemble
 from tamis.rank.stochastic._subset_estimator import SubsetEstimator
@@ -156,7 +157,7 @@ class OFW(Ranker):
     """
 
     one_shot: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"probability", "sparse"}
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "probability", "sparse"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("effective-number", {})
 
     _parameter_constraints: ClassVar[dict] = {
@@ -181,6 +182,7 @@ class OFW(Ranker):
             None,
         ],
         "group_correlation": [Interval(Real, 0, 1, closed="right"), None],
+        "groups": GROUPS_CONSTRAINT,
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "null_control": ["boolean", Interval(Integral, 0, None, closed="left")],
@@ -200,6 +202,7 @@ class OFW(Ranker):
         standardize: bool = True,
         preselect: Any = None,
         group_correlation: float | None = None,
+        groups: Any = None,
         stop: Any = "auto",
         tol: float = 0.05,
         max_iter: int = 2000,
@@ -216,6 +219,7 @@ class OFW(Ranker):
         self.standardize = standardize
         self.preselect = preselect
         self.group_correlation = group_correlation
+        self.groups = groups
         self.stop = stop
         self.tol = tol
         self.max_iter = max_iter
@@ -229,35 +233,49 @@ class OFW(Ranker):
         X = rescale_safely(candidates.table) if self.standardize else candidates.table
         check_classification_targets(y)
         self.classes_, codes = encode_classes(np.asarray(y))
-        columns, group_of = choose_columns(X, codes, self.preselect, self.group_correlation)
-        if group_of is not None:
-            self.group_of_ = group_of
+        pool = self._choose_pool(X, codes, candidates.members)
         n_null = int(self.null_control)
         drawn = int(rng.randint(np.iinfo(np.int32).max - 1 - n_null))
-        _, seed, _ = self._resume(self.checkpoint, X, codes, columns, drawn)  # the seed of an interrupted run, if any
-        self.subset_size_ = self._choose_subset_size(X, codes, columns.size, seed)
+        _, seed, _ = self._resume(self.checkpoint, X, codes, pool, drawn)  # the seed of an interrupted run, if any
+        self.subset_size_ = self._choose_subset_size(candidates, X, codes, pool.candidates.size, seed)
         null_paths = [self._null_path(turn) for turn in range(n_null)]
         with make_learner(self.estimator, self.n_jobs) as learner:
-            energy = self._energy(learner, X, codes, columns)
-            found = self._search(energy, X, columns, seed, self.checkpoint)
+            energy = self._energy(learner, X, codes, pool)
+            found = self._search(energy, X, pool, seed, self.checkpoint)
             null = [
-                self._search(energy.with_permuted_labels(seed + turn), X, columns, seed + 1 + turn, path)
+                self._search(energy.with_permuted_labels(seed + turn), X, pool, seed + 1 + turn, path)
                 for turn, path in enumerate(null_paths)
             ]
         for path in (self.checkpoint, *null_paths):
             Checkpoint(path, {}).discard()
+        places = (pool.candidates, candidates.n_candidates)
         if null:
             self.null_energies_ = np.array([each.energy for each in null])
             self.null_energy_ = float(self.null_energies_.mean())
-            self.null_history_ = null[0].history(columns, X.shape[1])
-        self.energy_, self.history_, self.n_iter_ = found.energy, found.history(columns, X.shape[1]), found.n_iter
+            self.null_history_ = null[0].history(*places)
+        self.energy_, self.history_, self.n_iter_ = found.energy, found.history(*places), found.n_iter
         self.effective_number_ = effective_number(found.probability)
-        self.probability_ = scatter(found.probability, columns, X.shape[1])
+        self.probability_ = scatter(found.probability, *places)
         if not found.converged:
             reason = found.explain(self._descent().mu, self.tol, self.max_iter)
             warnings.warn(f"OFW has not converged: {reason}", ConvergenceWarning, stacklevel=5)
         ranking = Ranking.from_scores(np.where(self.probability_ > 0, self.probability_, np.nan))
         return replace(ranking, certificate=found.certificate())
+
+    def _choose_pool(self, X: Any, codes: np.ndarray, members: list[np.ndarray] | None) -> Pool:
+        """What subsets are drawn from: columns, or groups of them."""
+        if members is None:
+            pool, group_of = choose_columns(X, codes, self.preselect, self.group_correlation)
+            if group_of is not None:
+                self.group_of_ = group_of
+            return pool
+        if self.group_correlation is not None:
+            raise ValueError(
+                "groups says which columns are weighted together, and group_correlation finds that in the data: give "
+                "one of them"
+            )
+        pool, self.group_columns_ = choose_groups(X, codes, self.preselect, members)
+        return pool
 
     def _descent(self) -> GradientDescent:
         descent = GradientDescent(self.method) if isinstance(self.method, str) else self.method
@@ -269,20 +287,20 @@ class OFW(Ranker):
         evaluation._validate_params()
         return evaluation
 
-    def _energy(self, learner: SubsetLearner, X: Any, codes: np.ndarray, columns: np.ndarray) -> Energy:
+    def _energy(self, learner: SubsetLearner, X: Any, codes: np.ndarray, pool: Pool) -> Energy:
         """What is minimized: the table in the learner's precision, and how rows and subsets of it are drawn."""
         splitter = self._evaluation().splitter(codes, learner)
-        table = scale_table(X, columns, standardize=self.standardize, single_precision=learner.single_precision)
-        return Energy(SubsetTable(table), splitter, learner, self.subset_size_, self.n_subsets)
+        table = scale_table(X, pool.columns, standardize=self.standardize, single_precision=learner.single_precision)
+        return Energy(SubsetTable(table), splitter, learner, self.subset_size_, self.n_subsets, pool.groups)
 
-    def _search(self, energy: Energy, X: Any, columns: np.ndarray, seed: int, path: Any) -> SearchResult:
+    def _search(self, energy: Energy, X: Any, pool: Pool, seed: int, path: Any) -> SearchResult:
         """One search, from where an interrupted one ended."""
-        checkpoint, seed, saved = self._resume(path, X, energy.splitter.codes, columns, seed)
+        checkpoint, seed, saved = self._resume(path, X, energy.splitter.codes, pool, seed)
         progress = partial(track, self, task_name="learn", total=self.max_iter)
         return minimize_energy(energy, self._descent(), self.tol, self.max_iter, seed, checkpoint, saved, progress)
 
     def _resume(
-        self, path: Any, X: Any, codes: np.ndarray, columns: np.ndarray, seed: int
+        self, path: Any, X: Any, codes: np.ndarray, pool: Pool, seed: int
     ) -> tuple[Checkpoint, int, dict[str, np.ndarray] | None]:
         """The checkpoint, and the seed and state that an interrupted run left: all that it depends on must agree."""
         depends_on: dict[str, Any] = {}
@@ -291,7 +309,9 @@ class OFW(Ranker):
             parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in free}
             parameters |= {**self._descent().get_params(), **self._evaluation().get_params()}
             depends_on = {name: joblib.hash(value) for name, value in parameters.items()}
-            depends_on |= {"X": fingerprint(X), "y": fingerprint(codes), "candidates": fingerprint(columns)}
+            depends_on |= {"X": fingerprint(X), "y": fingerprint(codes), "candidates": fingerprint(pool.columns)}
+            # what they amount to, however they are given
+            depends_on["groups"] = pool.groups and joblib.hash((pool.groups.sizes, pool.groups.columns))
         checkpoint = Checkpoint(path, {"ranker": "OFW", **depends_on})
         return checkpoint, *checkpoint.resume(seed, is_free=not isinstance(self.random_state, Integral))
 
@@ -299,7 +319,9 @@ class OFW(Ranker):
         """Where a run on permuted labels keeps its state."""
         return None if self.checkpoint is None else Path(f"{self.checkpoint}.null{turn or ''}")
 
-    def _choose_subset_size(self, X: Any, codes: np.ndarray, n_candidates: int, seed: int) -> int:
+    def _choose_subset_size(
+        self, candidates: Candidates, X: Any, codes: np.ndarray, n_candidates: int, seed: int
+    ) -> int:
         """Features per subset: the root of their number, as given, or the best of several by cross-validation."""
         sizes: Any = self.subset_size
         if isinstance(sizes, str):
@@ -308,17 +330,21 @@ class OFW(Ranker):
             return min(int(sizes), n_candidates)
         if not len(sizes) or any(not isinstance(size, Integral) or size < 1 for size in sizes):
             raise ValueError(f"subset_size={sizes!r} must hold whole numbers of features, at least 1")
-        errors = self._cross_validate_sizes(sorted({min(int(size), n_candidates) for size in sizes}), X, codes, seed)
-        self.subset_size_errors_ = errors
+        sizes = sorted({min(int(size), n_candidates) for size in sizes})
+        self.subset_size_errors_ = errors = self._cross_validate_sizes(sizes, candidates, X, codes, seed)
         return min(errors, key=errors.__getitem__)
 
-    def _cross_validate_sizes(self, sizes: list[int], X: Any, codes: np.ndarray, seed: int) -> dict[int, float]:
+    def _cross_validate_sizes(
+        self, sizes: list[int], candidates: Candidates, X: Any, codes: np.ndarray, seed: int
+    ) -> dict[int, float]:
         """Mean held-out error of single subsets of each size."""
         rarest = int(np.bincount(codes).min())
         if rarest < 2:
             raise ValueError("a class has a single row, so that subset_size cannot be cross-validated: give one number")
         folds = list(StratifiedKFold(min(_SIZE_FOLDS, rarest), shuffle=True, random_state=seed).split(codes, codes))
-        shared = {"stop": None, "null_control": False, "n_jobs": None, "random_state": seed}
+        # by place, for X has no names here
+        groups = None if candidates.members is None else list(map(candidates.candidate_of, range(candidates.n_columns)))
+        shared = {"stop": None, "null_control": False, "n_jobs": None, "random_state": seed, "groups": groups}
         errors = joblib.Parallel(n_jobs=self.n_jobs)(
             joblib.delayed(OFW._held_out_error)(fresh(self, subset_size=size, **shared), X, codes, *fold)
             for size in sizes
@@ -329,8 +355,7 @@ class OFW(Ranker):
     def _held_out_error(self, X: Any, codes: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
         """Learn a probability on some rows: mean error on the others of classifiers on subsets drawn from it."""
         self.fit(X[train], codes[train])
-        rng = np.random.RandomState(self.random_state)
-        subsets = draw_subsets(self.probability_, _SIZE_SUBSETS, self.subset_size_, rng)
+        subsets = self._draw_columns(_SIZE_SUBSETS, np.random.RandomState(self.random_state))
         n_classes = int(codes.max()) + 1
         with make_learner(self.estimator, None) as learner:
             ensemble = fit_ensemble(learner, X[train], codes[train], n_classes, subsets, standardize=self.standardize)
@@ -340,3 +365,10 @@ class OFW(Ranker):
         )
         split = splitter.split(train, test, np.ones_like(train), np.ones_like(test))
         return float(split.errors(predicted[:, None, :]).mean())
+
+    def _draw_columns(self, n_subsets: int, rng: np.random.RandomState) -> list[np.ndarray]:
+        """Subsets drawn from the learned probability, as columns: a matrix for those of each size."""
+        subsets = draw_subsets(self.probability_, n_subsets, self.subset_size_, rng)
+        if self.groups is None:
+            return [subsets]
+        return [columns for _, columns in ColumnGroups(self.group_columns_).expand(subsets)]
