@@ -78,7 +78,8 @@ class OFW(Ranker):
         (:mod:`tamis.rank.stochastic` has their classes, with their parameters); any scikit-learn classifier will do.
     subset_size : int, "sqrt" or sequence of int, default="sqrt"
         Features per subset, k; the root of their number, rounded up, by default. Five-fold cross-validation chooses
-        from several; for other folds, search over ``ofw__subset_size`` of :class:`~tamis.OFWClassifier`.
+        from several; for other folds, search over ``ofw__subset_size`` of :class:`~tamis.OFWClassifier`. Where there
+        are ``groups``, it counts these.
     n_subsets : int, default=100
         Subsets per step.
     method : {"natural", "riemannian", "euclidean", "diffusion", "exact"} or GradientDescent, default="natural"
@@ -94,7 +95,12 @@ class OFW(Ranker):
         whole number says, or what a selector keeps.
     group_correlation : float or None, default=None
         Features that correlate at least so much, in absolute value, with a better one are weighted together with it:
-        the weight is that of the group, and reported once.
+        the weight is that of the group, and reported once. Not together with ``groups``.
+    groups : array-like of shape (n_features,) or mapping, default=None
+        A label per column, or label -> columns (names or places): columns of a group stay or go together. The
+        probability is over groups, a subset is k groups drawn from it, and all columns of a drawn group enter the
+        learner. A group of which ``preselect`` keeps a column takes part as a whole; ``method="exact"`` sums over
+        every draw of groups.
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" is the effective number of features, :class:`~tamis.stop.EffectiveNumber`.
     tol : float, default=0.05
@@ -112,8 +118,15 @@ class OFW(Ranker):
 
     Attributes
     ----------
-    probability_ : ndarray of shape (n_features,)
-        The learned weights; they sum to one. ``scores_`` holds the same, NaN for features that never took part.
+    probability_ : ndarray of shape (n_features,) or (n_groups,)
+        The learned weights; they sum to one. ``scores_`` holds the same, NaN for features that never took part. With
+        ``groups``, one entry per group, as ``group_names_`` has them, and ``scores_`` holds for every column the weight
+        of its group.
+    group_names_ : list of str
+        Labels of the groups, in the order in which they first appear among the columns; with ``groups`` only.
+    group_columns_ : list of ndarray
+        The columns by which each of them takes part: those that vary, one of each set of copies, and none of a group
+        that was not preselected; with ``groups`` only.
     energy_ : float
         Mean error of subsets drawn from it.
     null_energy_, null_energies_ : float, ndarray
@@ -126,20 +139,23 @@ class OFW(Ranker):
     group_of_ : ndarray of shape (n_features,)
         The feature that stands for each; with ``group_correlation`` only.
     history_, null_history_ : dict
-        "energy" and "effective_number" of every step, and the "probability" at some of them, see "iteration".
+        "energy" and "effective_number" of every step, and the "probability" at some of them, see "iteration"; all of
+        groups where there are ``groups``.
     classes_, n_iter_, order_, ranking_, support_, path_, stop_, certificate_
         As for every ranker, and the labels.
 
     Notes
     -----
     Cost of a step: the learners, linear in the number of subsets, and O(D) for the update; sparse tables are made dense
-    for the columns in use alone. Deviations from the paper, whose Figures 3 and 4 are wrong as printed: signs and
-    factors are those of Eqs. 8 to 12; all subsets of a step share one pair of row draws; a draw that misses a class is
-    given a row of it; a feature drawn twice counts once for the learner; no weight changes by more than a factor e, or
-    0.3 / |F| in the Euclidean methods, in one step; steps that leave the simplex are projected back ("n_outside" in
-    ``certificate_``); the stopping rule is relative to the largest weight, looks back to the last snapshot before n - n
-    / mu, and not before 20 mu steps. Features that are copies of another to the last digit, and constant ones, take no
-    part; those that a Euclidean step left at the same weight tie. With fewer rows than features a low energy proves
+    for the columns in use alone. Of groups that differ in size, those subsets are learned at once that have as many
+    columns. Deviations from the paper, whose Figures 3 and 4 are wrong as printed: signs and factors are those of Eqs.
+    8 to 12; all subsets of a step share one pair of row draws; a draw that misses a class is given a row of it; a
+    feature drawn twice counts once for the learner; no weight changes by more than a factor e, or 0.3 / |F| in the
+    Euclidean methods, in one step; steps that leave the simplex are projected back ("n_outside" in ``certificate_``);
+    the stopping rule is relative to the largest weight, looks back to the last snapshot before n - n / mu, and not
+    before 20 mu steps. Features that are copies of another to the last digit, and constant ones, take no part, nor does
+    a group whose columns are copies of another's; a column that two groups hold counts once where both are drawn.
+    Features that a Euclidean step left at the same weight tie. With fewer rows than features a low energy proves
     nothing: see ``null_control``.
 
     References
@@ -233,7 +249,7 @@ class OFW(Ranker):
         X = rescale_safely(candidates.table) if self.standardize else candidates.table
         check_classification_targets(y)
         self.classes_, codes = encode_classes(np.asarray(y))
-        pool = self._choose_pool(X, codes, candidates.members)
+        pool = self._choose_pool(X, codes, candidates)
         n_null = int(self.null_control)
         drawn = int(rng.randint(np.iinfo(np.int32).max - 1 - n_null))
         _, seed, _ = self._resume(self.checkpoint, X, codes, pool, drawn)  # the seed of an interrupted run, if any
@@ -262,9 +278,9 @@ class OFW(Ranker):
         ranking = Ranking.from_scores(np.where(self.probability_ > 0, self.probability_, np.nan))
         return replace(ranking, certificate=found.certificate())
 
-    def _choose_pool(self, X: Any, codes: np.ndarray, members: list[np.ndarray] | None) -> Pool:
+    def _choose_pool(self, X: Any, codes: np.ndarray, candidates: Candidates) -> Pool:
         """What subsets are drawn from: columns, or groups of them."""
-        if members is None:
+        if candidates.members is None:
             pool, group_of = choose_columns(X, codes, self.preselect, self.group_correlation)
             if group_of is not None:
                 self.group_of_ = group_of
@@ -274,7 +290,8 @@ class OFW(Ranker):
                 "groups says which columns are weighted together, and group_correlation finds that in the data: give "
                 "one of them"
             )
-        pool, self.group_columns_ = choose_groups(X, codes, self.preselect, members)
+        pool, self.group_columns_ = choose_groups(X, codes, self.preselect, candidates.members)
+        self.group_names_ = [candidates.name(j) for j in range(candidates.n_candidates)]
         return pool
 
     def _descent(self) -> GradientDescent:

@@ -1,4 +1,4 @@
-"""What subsets are drawn from: columns that are not constant, preselected, and one of each set of near copies; or groups.
+"""What subsets are drawn from: columns that vary, are preselected, and no near copies; or groups of columns.
 
 Their order depends on their values alone, so that the result does not depend on the order of the table's columns.
 """
@@ -65,8 +65,8 @@ def choose_groups(
 ) -> tuple[Pool, list[np.ndarray]]:
     """Groups to draw from, those that hold a preselected column, and the columns of each that take part.
 
-    Copies of a column share a place in the pool: two groups that hold them, drawn together, have it once. Of groups that
-    are copies of each other the first takes part.
+    Copies of a column share a place in the pool: two groups that hold them, drawn together, have it once. Of groups
+    that are copies of each other the first takes part.
     """
     varying = varying_columns(X)
     varies, is_preselected = (np.zeros(X.shape[1], dtype=bool) for _ in range(2))
