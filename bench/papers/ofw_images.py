@@ -56,7 +56,7 @@ def judge(
     """Mean test error of classifiers on subsets drawn from a probability, and that of their vote; also balanced."""
     subsets = draw_subsets(probability, n_voters, size, np.random.RandomState(seed))
     classes, codes = np.unique(y, return_inverse=True)
-    predicted = fit_ensemble(learner, X, codes, classes.size, subsets, standardize=False).predict(X_test)
+    predicted = fit_ensemble(learner, X, codes, classes.size, [subsets], standardize=False).predict(X_test)
     vote = np.stack([(predicted == code).sum(axis=0) for code in range(classes.size)]).argmax(axis=0)
     wrong = classes[vote] != y_test
     balanced = np.mean([wrong[y_test == label].mean() for label in classes])

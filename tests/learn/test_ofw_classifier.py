@@ -220,3 +220,31 @@ def test_a_bad_parameter_is_named(parameters, words):
 def test_an_unfitted_vote_is_refused():
     with pytest.raises(NotFittedError):
         OFWClassifier().predict(make_data()[0])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "peer"),
+    [
+        ("ridge", RidgeClassifier()),
+        (SubsetSVM(tol=1e-8), LinearSVC(tol=1e-8, max_iter=100_000)),
+        (GaussianNB(), GaussianNB()),
+    ],
+    ids=["ridge", "svm", "naive Bayes"],
+)
+@pytest.mark.parametrize("frozen", [False, True])
+def test_with_groups_the_vote_is_that_of_single_models_on_all_columns_of_the_groups_drawn(estimator, peer, frozen):
+    X, y = make_data()
+    asked = make_data(seed=1)[0]
+    labels = np.array(list("uvuwutwx"))
+    ofw = quick(groups=labels, subset_size=2, random_state=0)
+    voters = OFWClassifier(
+        FrozenEstimator(ofw.fit(X, y)) if frozen else ofw, n_classifiers=9, estimator=estimator, random_state=0
+    ).fit(X, y)
+    assert len(voters.subsets_) == 9
+    assert len({subset.size for subset in voters.subsets_}) > 1
+    for subset in voters.subsets_:
+        np.testing.assert_array_equal(subset, np.flatnonzero(np.isin(labels, labels[subset])))
+        assert np.unique(labels[subset]).size <= 2
+    scaler = StandardScaler().fit(X)
+    expected = vote_by_hand(peer, scaler.transform(X), y, voters.subsets_, scaler.transform(asked))
+    np.testing.assert_allclose(voters.predict_proba(asked), expected)

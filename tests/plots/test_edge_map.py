@@ -100,6 +100,8 @@ def test_a_probability_is_preferred_to_scores_and_bad_scores_weigh_nothing(edges
     learned.provides = frozenset({"probability"})
     learned.probability_ = weights
     np.testing.assert_array_equal(EdgeMapDisplay.from_estimator(edges, learned).weights, weights)
+    learned.probability_ = np.array([0.3, 0.7])  # over two groups of detectors: scores tell what each one weighs
+    np.testing.assert_array_equal(EdgeMapDisplay.from_estimator(edges, learned).weights, by_scores)
 
 
 def test_a_ranker_of_the_detectors_can_be_drawn_on_given_axes(edges, digits):

@@ -108,3 +108,12 @@ def test_a_learned_probability_can_be_drawn_over_time():
     ofw = OFW("tree", subset_size=2, n_subsets=20, random_state=0).fit(X, y)
     frame = ProbabilityDisplay.from_estimator(ofw, n_features=2).frame()
     assert {"petal length (cm)", "petal width (cm)"} <= set(frame["feature"])
+
+
+def test_groups_of_columns_have_one_line_each():
+    X, y = load_iris(return_X_y=True)
+    ofw = OFW("tree", subset_size=1, groups=["sepal", "sepal", "petal", "petal"], random_state=0).fit(X, y)
+    display = ProbabilityDisplay.from_estimator(ofw, n_features=1)
+    assert set(lines_of(display.ax_)) == {"petal", "all others"}
+    np.testing.assert_array_equal(display.probability[:, 0], ofw.history_["probability"][:, 1])
+    np.testing.assert_allclose(display.probability[:, 0] + display.others, 1.0, rtol=1e-6)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from tamis import OFW, FisherScore, GramSchmidt, MaxVariance
-from tamis.base import Ranking
+from tamis.base import ColumnCandidates, Ranking
 from tamis.rank.stochastic import GradientDescent
 from tamis.stop import EffectiveNumber
 from tamis.testing.checks import make_data
@@ -18,7 +18,8 @@ def decide(probability, **parameters):
     probability = np.asarray(probability, dtype=float)
     scores = np.where(probability > 0, probability, np.nan)
     order = np.argsort(-probability, kind="stable")[: np.count_nonzero(probability)]
-    return EffectiveNumber(**parameters).decide(OFW(), Ranking(order, scores), None, None, RNG)
+    candidates = ColumnCandidates(np.zeros((1, probability.size)))
+    return EffectiveNumber(**parameters).decide(OFW(), Ranking(order, scores), candidates, None, RNG)
 
 
 @pytest.mark.parametrize("shared_by", [1, 2, 5, 40])

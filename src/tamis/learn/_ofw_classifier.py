@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._sklearn import HasMethods, Interval, StrOptions, check_n_features, fit_context
 from tamis.kernels.arrays.targets import encode_classes
-from tamis.rank.stochastic._gradient_descent import draw_subsets
 from tamis.rank.stochastic._ofw import LEARNERS, OFW, make_learner
 from tamis.rank.stochastic._subset_ensemble import fit_ensemble
 
@@ -42,7 +41,8 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
     ofw_ : OFW
     subsets_ : ndarray of shape (n_classifiers, subset_size)
-        The features drawn; one that was drawn twice counts once.
+        The features drawn; one that was drawn twice counts once. With groups of columns in ``ofw``, a list of arrays:
+        the columns of the groups drawn, smaller subsets first.
     n_features_in_, feature_names_in_
         As for every estimator.
 
@@ -99,11 +99,12 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
         check_n_features(self.ofw_, X, reset=False)
         check_classification_targets(y)
         self.classes_, codes = encode_classes(y)
-        self.subsets_ = draw_subsets(self.ofw_.probability_, self.n_classifiers, self.ofw_.subset_size_, rng)
+        subsets = self.ofw_._draw_columns(self.n_classifiers, rng)
+        self.subsets_ = subsets[0] if self.ofw_.groups is None else [np.unique(row) for each in subsets for row in each]
         estimator = self.ofw_.estimator if self.estimator is None else self.estimator
         with make_learner(estimator, self.ofw_.n_jobs) as learner:
             self._ensemble = fit_ensemble(
-                learner, X, codes, self.classes_.size, self.subsets_, standardize=self.ofw_.standardize
+                learner, X, codes, self.classes_.size, subsets, standardize=self.ofw_.standardize
             )
         return self
 

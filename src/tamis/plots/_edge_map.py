@@ -125,7 +125,7 @@ class EdgeMapDisplay:
         EdgeMapDisplay
         """
         check_is_fitted(ranker)
-        if "probability" in ranker.provides:
+        if "probability" in ranker.provides and len(ranker.probability_) == len(ranker.scores_):  # not one over groups
             weights = ranker.probability_
         else:
             scores = np.asarray(to_numpy(ranker.scores_), dtype=float)

@@ -69,7 +69,7 @@ class ProbabilityDisplay:
         ----------
         estimator : fitted OFW
         n_features : int, default=10
-            How many of its leading features have a line of their own.
+            How many of its leading features, or groups of them, have a line of their own.
         ax : matplotlib axes, default=None
             Where to draw; None makes a new figure.
 
@@ -84,8 +84,12 @@ class ProbabilityDisplay:
             raise ValueError(f"{type(estimator).__name__} has no history_ of its iterations; give a fitted OFW")
         history = estimator.history_
         probability = np.asarray(to_numpy(history["probability"]), dtype=float)
-        leading = to_numpy(estimator.order_)[:n_features]
-        names = [estimator.feature_name(int(j)) for j in leading]
+        if hasattr(estimator, "group_names_"):  # the probability is over groups, and order_ speaks of columns
+            leading = np.argsort(-estimator.probability_, kind="stable")[:n_features]
+            names = [estimator.group_names_[j] for j in leading]
+        else:
+            leading = to_numpy(estimator.order_)[:n_features]
+            names = [estimator.feature_name(int(j)) for j in leading]
         rest = np.setdiff1d(np.arange(probability.shape[1]), leading)
         others = probability[:, rest].sum(axis=1) if rest.size else None
         return cls(to_numpy(history["iteration"]), probability[:, leading], names, others).plot(ax=ax)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
-from tamis.kernels.arrays.copies import distinct_columns, order_by_values
+from tamis.kernels.arrays.copies import distinct_columns, order_by_values, order_columns, place_columns
 from tamis.kernels.arrays.scaling import center_columns
 
 
@@ -63,3 +64,13 @@ def test_repeats_are_told_by_their_place_along_the_order():
     order, _, repeats = order_by_values(np.array([a, b, -a, a]))
     assert sorted(order[repeats]) == [2, 3]
     assert order_by_values(np.empty((0, 3)))[2].size == 0
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_every_column_has_the_place_of_its_copy_in_the_order(kind):
+    X = np.random.RandomState(0).standard_normal((12, 5))
+    table = np.column_stack([X, X[:, 3], X[:, 0], X[:, 3]])
+    order, place = place_columns(kind(table))
+    np.testing.assert_array_equal(order, order_columns(kind(table)))
+    assert sorted(order.tolist()) == [0, 1, 2, 3, 4]
+    np.testing.assert_array_equal(table[:, order[place]], table)

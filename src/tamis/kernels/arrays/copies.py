@@ -1,11 +1,12 @@
 """Copies among columns, and orders of columns that depend on their values alone.
 
-All three functions sort columns by their products with one random vector, which copies share: one pass over the table,
+All functions sort columns by their products with one random vector, which copies share: one pass over the table,
 after which only columns whose products are equal are compared entry by entry.
 
 - :func:`distinct_columns`: without copies up to sign and rounding; for centered columns of unit norm;
 - :func:`order_by_values`: all columns, with a sign for each, so that neither places nor signs in the table matter;
-- :func:`order_columns`: without copies to the last digit, in the units of the table, dense or sparse.
+- :func:`order_columns`: without copies to the last digit, in the units of the table, dense or sparse;
+- :func:`place_columns`: the same, with the place of every column, copies too.
 """
 
 from __future__ import annotations
@@ -80,12 +81,27 @@ def order_columns(X: Any) -> np.ndarray:
 
     Units and offsets do not matter either, but for rounding.
     """
+    order, is_copy = _order_with_copies(X)
+    return order[~is_copy]
+
+
+def place_columns(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The order of :func:`order_columns`, and for every column of the table its place there, or that of its copy."""
+    order, is_copy = _order_with_copies(X)
+    place = np.empty(order.size, dtype=np.int64)
+    place[order] = np.cumsum(~is_copy) - 1
+    return order[~is_copy], place
+
+
+def _order_with_copies(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """All columns in an order that depends on their values alone, and which of them equal the one before."""
     X = sparse.csc_array(X) if sparse.issparse(X) else X
     correlation = _correlate_with_random_vector(X)
     order = np.argsort(correlation, kind="stable")
-    tied = 1 + np.flatnonzero(np.diff(correlation[order]) == 0)
-    copies = [place for place in tied.tolist() if _are_equal(X, int(order[place - 1]), int(order[place]))]
-    return np.delete(order, copies)
+    is_copy = np.zeros(order.size, dtype=bool)
+    for place in (1 + np.flatnonzero(np.diff(correlation[order]) == 0)).tolist():
+        is_copy[place] = _are_equal(X, int(order[place - 1]), int(order[place]))
+    return order, is_copy
 
 
 def _correlate_with_random_vector(X: Any) -> np.ndarray:

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from tamis._sklearn import Interval, RealNotInt, StrOptions
 from tamis.kernels.arrays.blocks import blocks
+from tamis.rank.stochastic._column_groups import ColumnGroups
 from tamis.rank.stochastic._gradient_descent import (
     Draws,
     count_draws,
@@ -177,13 +178,19 @@ def _weigh(labels: np.ndarray, count: np.ndarray, balanced: bool) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Energy:
-    """The energy and ``E[g C]``, estimated on batches of subsets."""
+    """The energy and ``E[g C]``, estimated on batches of subsets: of columns, or of groups of them."""
 
     table: SubsetTable
     splitter: Splitter
     learner: SubsetLearner
     subset_size: int
     n_subsets: int
+    groups: ColumnGroups | None = None
+
+    @property
+    def n_candidates(self) -> int:
+        """How many columns, or groups, subsets are drawn from."""
+        return self.table.n_columns if self.groups is None else self.groups.n_groups
 
     def evaluate(self, probability: np.ndarray, rng: np.random.RandomState) -> tuple[float, np.ndarray]:
         """Energy and ``E[(g - b) C]`` with a baseline b, estimated on one batch of subsets and one split of rows."""
@@ -194,7 +201,12 @@ class Energy:
     def errors(self, subsets: np.ndarray, split: Split, rng: np.random.RandomState) -> np.ndarray:
         """Error of each subset on one split."""
         seed = int(rng.randint(np.iinfo(np.int32).max - len(subsets)))
-        return split.errors(self.learner.predict_split(self.table, subsets, split, seed))
+        if self.groups is None:
+            return split.errors(self.learner.predict_split(self.table, subsets, split, seed))
+        errors = np.empty(len(subsets))
+        for places, columns in self.groups.expand(subsets):
+            errors[places] = split.errors(self.learner.predict_split(self.table, columns, split, seed))
+        return errors
 
     def first_step(self, seed: int) -> float:
         """A first step whose random part changes log P by a standard deviation of ``_FIRST_NOISE``.
@@ -202,7 +214,7 @@ class Energy:
         At the uniform probability, the mean of error times counts over B subsets of k out of D features has a standard
         deviation of s sqrt(k / (D B)) from the draw alone, with s that of the errors.
         """
-        n_features, rng = self.table.n_columns, np.random.RandomState(seed)
+        n_features, rng = self.n_candidates, np.random.RandomState(seed)
         subsets = draw_subsets(np.full(n_features, 1.0 / n_features), self.n_subsets, self.subset_size, rng)
         split = self.splitter.draw(rng)
         deviation = max(self.errors(subsets, split, rng).std(), 0.5 / split.test.size)
@@ -218,11 +230,12 @@ class ExactEnergy:
     """The energy and ``E[g C]`` summed over every possible draw; the errors are measured once, over a few splits."""
 
     def __init__(self, energy: Energy, rng: np.random.RandomState) -> None:
-        n_features, size = energy.table.n_columns, energy.subset_size
+        n_features, size = energy.n_candidates, energy.subset_size
         n_draws = count_draws(n_features, size)
         if n_draws > _MAX_DRAWS:
+            noun = "features" if energy.groups is None else "groups"
             raise ValueError(
-                f"method='exact' would look at {n_draws:.2g} draws of {size} out of {n_features} features, more than "
+                f"method='exact' would look at {n_draws:.2g} draws of {size} out of {n_features} {noun}, more than "
                 f"{_MAX_DRAWS}: lower subset_size, preselect features, or use another method"
             )
         self.draws: Draws = enumerate_draws(n_features, size)

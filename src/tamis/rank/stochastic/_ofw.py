@@ -19,14 +19,15 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import HasMethods, Interval, RealNotInt, StrOptions
-from tamis.base import Candidates, Ranker, Ranking, fresh, track
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, fresh, track
 from tamis.kernels.arrays.entropy import effective_number
 from tamis.kernels.arrays.scaling import rescale_safely
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.rank._checkpoint import Checkpoint, check_place, fingerprint
+from tamis.rank.stochastic._column_groups import ColumnGroups
 from tamis.rank.stochastic._energy import TEST_ROWS, Energy, Splitter, SubsetEvaluation
 from tamis.rank.stochastic._gradient_descent import METHODS, GradientDescent, draw_subsets
-from tamis.rank.stochastic._preselection import choose_columns
+from tamis.rank.stochastic._preselection import Pool, choose_columns, choose_groups
 from tamis.rank.stochastic._search import SearchResult, minimize_energy, scatter
 from tamis.rank.stochastic._subset_ensemble import fit_ensemble
 from tamis.rank.stochastic._subset_estimator import SubsetEstimator
@@ -77,7 +78,8 @@ class OFW(Ranker):
         (:mod:`tamis.rank.stochastic` has their classes, with their parameters); any scikit-learn classifier will do.
     subset_size : int, "sqrt" or sequence of int, default="sqrt"
         Features per subset, k; the root of their number, rounded up, by default. Five-fold cross-validation chooses
-        from several; for other folds, search over ``ofw__subset_size`` of :class:`~tamis.OFWClassifier`.
+        from several; for other folds, search over ``ofw__subset_size`` of :class:`~tamis.OFWClassifier`. Where there
+        are ``groups``, it counts these.
     n_subsets : int, default=100
         Subsets per step.
     method : {"natural", "riemannian", "euclidean", "diffusion", "exact"} or GradientDescent, default="natural"
@@ -93,7 +95,12 @@ class OFW(Ranker):
         whole number says, or what a selector keeps.
     group_correlation : float or None, default=None
         Features that correlate at least so much, in absolute value, with a better one are weighted together with it:
-        the weight is that of the group, and reported once.
+        the weight is that of the group, and reported once. Not together with ``groups``.
+    groups : array-like of shape (n_features,) or mapping, default=None
+        A label per column, or label -> columns (names or places): columns of a group stay or go together. The
+        probability is over groups, a subset is k groups drawn from it, and all columns of a drawn group enter the
+        learner. A group of which ``preselect`` keeps a column takes part as a whole; ``method="exact"`` sums over
+        every draw of groups.
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" is the effective number of features, :class:`~tamis.stop.EffectiveNumber`.
     tol : float, default=0.05
@@ -111,8 +118,15 @@ class OFW(Ranker):
 
     Attributes
     ----------
-    probability_ : ndarray of shape (n_features,)
-        The learned weights; they sum to one. ``scores_`` holds the same, NaN for features that never took part.
+    probability_ : ndarray of shape (n_features,) or (n_groups,)
+        The learned weights; they sum to one. ``scores_`` holds the same, NaN for features that never took part. With
+        ``groups``, one entry per group, as ``group_names_`` has them, and ``scores_`` holds for every column the weight
+        of its group.
+    group_names_ : list of str
+        Labels of the groups, in the order in which they first appear among the columns; with ``groups`` only.
+    group_columns_ : list of ndarray
+        The columns by which each of them takes part: those that vary, one of each set of copies, and none of a group
+        that was not preselected; with ``groups`` only.
     energy_ : float
         Mean error of subsets drawn from it.
     null_energy_, null_energies_ : float, ndarray
@@ -125,20 +139,23 @@ class OFW(Ranker):
     group_of_ : ndarray of shape (n_features,)
         The feature that stands for each; with ``group_correlation`` only.
     history_, null_history_ : dict
-        "energy" and "effective_number" of every step, and the "probability" at some of them, see "iteration".
+        "energy" and "effective_number" of every step, and the "probability" at some of them, see "iteration"; all of
+        groups where there are ``groups``.
     classes_, n_iter_, order_, ranking_, support_, path_, stop_, certificate_
         As for every ranker, and the labels.
 
     Notes
     -----
     Cost of a step: the learners, linear in the number of subsets, and O(D) for the update; sparse tables are made dense
-    for the columns in use alone. Deviations from the paper, whose Figures 3 and 4 are wrong as printed: signs and
-    factors are those of Eqs. 8 to 12; all subsets of a step share one pair of row draws; a draw that misses a class is
-    given a row of it; a feature drawn twice counts once for the learner; no weight changes by more than a factor e, or
-    0.3 / |F| in the Euclidean methods, in one step; steps that leave the simplex are projected back ("n_outside" in
-    ``certificate_``); the stopping rule is relative to the largest weight, looks back to the last snapshot before n - n
-    / mu, and not before 20 mu steps. Features that are copies of another to the last digit, and constant ones, take no
-    part; those that a Euclidean step left at the same weight tie. With fewer rows than features a low energy proves
+    for the columns in use alone. Of groups that differ in size, those subsets are learned at once that have as many
+    columns. Deviations from the paper, whose Figures 3 and 4 are wrong as printed: signs and factors are those of Eqs.
+    8 to 12; all subsets of a step share one pair of row draws; a draw that misses a class is given a row of it; a
+    feature drawn twice counts once for the learner; no weight changes by more than a factor e, or 0.3 / |F| in the
+    Euclidean methods, in one step; steps that leave the simplex are projected back ("n_outside" in ``certificate_``);
+    the stopping rule is relative to the largest weight, looks back to the last snapshot before n - n / mu, and not
+    before 20 mu steps. Features that are copies of another to the last digit, and constant ones, take no part, nor does
+    a group whose columns are copies of another's; a column that two groups hold counts once where both are drawn.
+    Features that a Euclidean step left at the same weight tie. With fewer rows than features a low energy proves
     nothing: see ``null_control``.
 
     References
@@ -156,7 +173,7 @@ class OFW(Ranker):
     """
 
     one_shot: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"probability", "sparse"}
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "probability", "sparse"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("effective-number", {})
 
     _parameter_constraints: ClassVar[dict] = {
@@ -181,6 +198,7 @@ class OFW(Ranker):
             None,
         ],
         "group_correlation": [Interval(Real, 0, 1, closed="right"), None],
+        "groups": GROUPS_CONSTRAINT,
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "null_control": ["boolean", Interval(Integral, 0, None, closed="left")],
@@ -200,6 +218,7 @@ class OFW(Ranker):
         standardize: bool = True,
         preselect: Any = None,
         group_correlation: float | None = None,
+        groups: Any = None,
         stop: Any = "auto",
         tol: float = 0.05,
         max_iter: int = 2000,
@@ -216,6 +235,7 @@ class OFW(Ranker):
         self.standardize = standardize
         self.preselect = preselect
         self.group_correlation = group_correlation
+        self.groups = groups
         self.stop = stop
         self.tol = tol
         self.max_iter = max_iter
@@ -229,35 +249,50 @@ class OFW(Ranker):
         X = rescale_safely(candidates.table) if self.standardize else candidates.table
         check_classification_targets(y)
         self.classes_, codes = encode_classes(np.asarray(y))
-        columns, group_of = choose_columns(X, codes, self.preselect, self.group_correlation)
-        if group_of is not None:
-            self.group_of_ = group_of
+        pool = self._choose_pool(X, codes, candidates)
         n_null = int(self.null_control)
         drawn = int(rng.randint(np.iinfo(np.int32).max - 1 - n_null))
-        _, seed, _ = self._resume(self.checkpoint, X, codes, columns, drawn)  # the seed of an interrupted run, if any
-        self.subset_size_ = self._choose_subset_size(X, codes, columns.size, seed)
+        _, seed, _ = self._resume(self.checkpoint, X, codes, pool, drawn)  # the seed of an interrupted run, if any
+        self.subset_size_ = self._choose_subset_size(candidates, X, codes, pool.candidates.size, seed)
         null_paths = [self._null_path(turn) for turn in range(n_null)]
         with make_learner(self.estimator, self.n_jobs) as learner:
-            energy = self._energy(learner, X, codes, columns)
-            found = self._search(energy, X, columns, seed, self.checkpoint)
+            energy = self._energy(learner, X, codes, pool)
+            found = self._search(energy, X, pool, seed, self.checkpoint)
             null = [
-                self._search(energy.with_permuted_labels(seed + turn), X, columns, seed + 1 + turn, path)
+                self._search(energy.with_permuted_labels(seed + turn), X, pool, seed + 1 + turn, path)
                 for turn, path in enumerate(null_paths)
             ]
         for path in (self.checkpoint, *null_paths):
             Checkpoint(path, {}).discard()
+        places = (pool.candidates, candidates.n_candidates)
         if null:
             self.null_energies_ = np.array([each.energy for each in null])
             self.null_energy_ = float(self.null_energies_.mean())
-            self.null_history_ = null[0].history(columns, X.shape[1])
-        self.energy_, self.history_, self.n_iter_ = found.energy, found.history(columns, X.shape[1]), found.n_iter
+            self.null_history_ = null[0].history(*places)
+        self.energy_, self.history_, self.n_iter_ = found.energy, found.history(*places), found.n_iter
         self.effective_number_ = effective_number(found.probability)
-        self.probability_ = scatter(found.probability, columns, X.shape[1])
+        self.probability_ = scatter(found.probability, *places)
         if not found.converged:
             reason = found.explain(self._descent().mu, self.tol, self.max_iter)
             warnings.warn(f"OFW has not converged: {reason}", ConvergenceWarning, stacklevel=5)
         ranking = Ranking.from_scores(np.where(self.probability_ > 0, self.probability_, np.nan))
         return replace(ranking, certificate=found.certificate())
+
+    def _choose_pool(self, X: Any, codes: np.ndarray, candidates: Candidates) -> Pool:
+        """What subsets are drawn from: columns, or groups of them."""
+        if candidates.members is None:
+            pool, group_of = choose_columns(X, codes, self.preselect, self.group_correlation)
+            if group_of is not None:
+                self.group_of_ = group_of
+            return pool
+        if self.group_correlation is not None:
+            raise ValueError(
+                "groups says which columns are weighted together, and group_correlation finds that in the data: give "
+                "one of them"
+            )
+        pool, self.group_columns_ = choose_groups(X, codes, self.preselect, candidates.members)
+        self.group_names_ = [candidates.name(j) for j in range(candidates.n_candidates)]
+        return pool
 
     def _descent(self) -> GradientDescent:
         descent = GradientDescent(self.method) if isinstance(self.method, str) else self.method
@@ -269,20 +304,20 @@ class OFW(Ranker):
         evaluation._validate_params()
         return evaluation
 
-    def _energy(self, learner: SubsetLearner, X: Any, codes: np.ndarray, columns: np.ndarray) -> Energy:
+    def _energy(self, learner: SubsetLearner, X: Any, codes: np.ndarray, pool: Pool) -> Energy:
         """What is minimized: the table in the learner's precision, and how rows and subsets of it are drawn."""
         splitter = self._evaluation().splitter(codes, learner)
-        table = scale_table(X, columns, standardize=self.standardize, single_precision=learner.single_precision)
-        return Energy(SubsetTable(table), splitter, learner, self.subset_size_, self.n_subsets)
+        table = scale_table(X, pool.columns, standardize=self.standardize, single_precision=learner.single_precision)
+        return Energy(SubsetTable(table), splitter, learner, self.subset_size_, self.n_subsets, pool.groups)
 
-    def _search(self, energy: Energy, X: Any, columns: np.ndarray, seed: int, path: Any) -> SearchResult:
+    def _search(self, energy: Energy, X: Any, pool: Pool, seed: int, path: Any) -> SearchResult:
         """One search, from where an interrupted one ended."""
-        checkpoint, seed, saved = self._resume(path, X, energy.splitter.codes, columns, seed)
+        checkpoint, seed, saved = self._resume(path, X, energy.splitter.codes, pool, seed)
         progress = partial(track, self, task_name="learn", total=self.max_iter)
         return minimize_energy(energy, self._descent(), self.tol, self.max_iter, seed, checkpoint, saved, progress)
 
     def _resume(
-        self, path: Any, X: Any, codes: np.ndarray, columns: np.ndarray, seed: int
+        self, path: Any, X: Any, codes: np.ndarray, pool: Pool, seed: int
     ) -> tuple[Checkpoint, int, dict[str, np.ndarray] | None]:
         """The checkpoint, and the seed and state that an interrupted run left: all that it depends on must agree."""
         depends_on: dict[str, Any] = {}
@@ -291,7 +326,9 @@ class OFW(Ranker):
             parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in free}
             parameters |= {**self._descent().get_params(), **self._evaluation().get_params()}
             depends_on = {name: joblib.hash(value) for name, value in parameters.items()}
-            depends_on |= {"X": fingerprint(X), "y": fingerprint(codes), "candidates": fingerprint(columns)}
+            depends_on |= {"X": fingerprint(X), "y": fingerprint(codes), "candidates": fingerprint(pool.columns)}
+            # what they amount to, however they are given
+            depends_on["groups"] = pool.groups and joblib.hash((pool.groups.sizes, pool.groups.columns))
         checkpoint = Checkpoint(path, {"ranker": "OFW", **depends_on})
         return checkpoint, *checkpoint.resume(seed, is_free=not isinstance(self.random_state, Integral))
 
@@ -299,7 +336,9 @@ class OFW(Ranker):
         """Where a run on permuted labels keeps its state."""
         return None if self.checkpoint is None else Path(f"{self.checkpoint}.null{turn or ''}")
 
-    def _choose_subset_size(self, X: Any, codes: np.ndarray, n_candidates: int, seed: int) -> int:
+    def _choose_subset_size(
+        self, candidates: Candidates, X: Any, codes: np.ndarray, n_candidates: int, seed: int
+    ) -> int:
         """Features per subset: the root of their number, as given, or the best of several by cross-validation."""
         sizes: Any = self.subset_size
         if isinstance(sizes, str):
@@ -308,17 +347,21 @@ class OFW(Ranker):
             return min(int(sizes), n_candidates)
         if not len(sizes) or any(not isinstance(size, Integral) or size < 1 for size in sizes):
             raise ValueError(f"subset_size={sizes!r} must hold whole numbers of features, at least 1")
-        errors = self._cross_validate_sizes(sorted({min(int(size), n_candidates) for size in sizes}), X, codes, seed)
-        self.subset_size_errors_ = errors
+        sizes = sorted({min(int(size), n_candidates) for size in sizes})
+        self.subset_size_errors_ = errors = self._cross_validate_sizes(sizes, candidates, X, codes, seed)
         return min(errors, key=errors.__getitem__)
 
-    def _cross_validate_sizes(self, sizes: list[int], X: Any, codes: np.ndarray, seed: int) -> dict[int, float]:
+    def _cross_validate_sizes(
+        self, sizes: list[int], candidates: Candidates, X: Any, codes: np.ndarray, seed: int
+    ) -> dict[int, float]:
         """Mean held-out error of single subsets of each size."""
         rarest = int(np.bincount(codes).min())
         if rarest < 2:
             raise ValueError("a class has a single row, so that subset_size cannot be cross-validated: give one number")
         folds = list(StratifiedKFold(min(_SIZE_FOLDS, rarest), shuffle=True, random_state=seed).split(codes, codes))
-        shared = {"stop": None, "null_control": False, "n_jobs": None, "random_state": seed}
+        # by place, for X has no names here
+        groups = None if candidates.members is None else list(map(candidates.candidate_of, range(candidates.n_columns)))
+        shared = {"stop": None, "null_control": False, "n_jobs": None, "random_state": seed, "groups": groups}
         errors = joblib.Parallel(n_jobs=self.n_jobs)(
             joblib.delayed(OFW._held_out_error)(fresh(self, subset_size=size, **shared), X, codes, *fold)
             for size in sizes
@@ -329,8 +372,7 @@ class OFW(Ranker):
     def _held_out_error(self, X: Any, codes: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
         """Learn a probability on some rows: mean error on the others of classifiers on subsets drawn from it."""
         self.fit(X[train], codes[train])
-        rng = np.random.RandomState(self.random_state)
-        subsets = draw_subsets(self.probability_, _SIZE_SUBSETS, self.subset_size_, rng)
+        subsets = self._draw_columns(_SIZE_SUBSETS, np.random.RandomState(self.random_state))
         n_classes = int(codes.max()) + 1
         with make_learner(self.estimator, None) as learner:
             ensemble = fit_ensemble(learner, X[train], codes[train], n_classes, subsets, standardize=self.standardize)
@@ -340,3 +382,10 @@ class OFW(Ranker):
         )
         split = splitter.split(train, test, np.ones_like(train), np.ones_like(test))
         return float(split.errors(predicted[:, None, :]).mean())
+
+    def _draw_columns(self, n_subsets: int, rng: np.random.RandomState) -> list[np.ndarray]:
+        """Subsets drawn from the learned probability, as columns: a matrix for those of each size."""
+        subsets = draw_subsets(self.probability_, n_subsets, self.subset_size_, rng)
+        if self.groups is None:
+            return [subsets]
+        return [columns for _, columns in ColumnGroups(self.group_columns_).expand(subsets)]

@@ -1,10 +1,12 @@
-"""Which columns subsets are drawn from: not constant, preselected, and one of each group of near copies.
+"""What subsets are drawn from: columns that vary, are preselected, and no near copies; or groups of columns.
 
 Their order depends on their values alone, so that the result does not depend on the order of the table's columns.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,20 +17,38 @@ from sklearn.base import clone
 from tamis.base import Ranker, fresh
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.columns import as_columns, to_numpy
-from tamis.kernels.arrays.copies import order_columns
+from tamis.kernels.arrays.copies import order_columns, place_columns
+from tamis.rank.stochastic._column_groups import ColumnGroups
 from tamis.rank.univariate._fisher_score import FisherScore
 
 _BLOCK_COLUMNS = 256  # columns whose correlations with the leaders are computed at a time
 _ROUNDING = 1e-12  # a column and a multiple of it correlate by one, less at most this
 
 
+@dataclass(frozen=True)
+class Pool:
+    """What subsets are drawn from.
+
+    Attributes
+    ----------
+    candidates : ndarray
+        Columns of the table, or groups of them, that take part; in an order that depends on their values alone.
+    columns : ndarray
+        Columns of the table that these need: the candidates themselves where there are no groups.
+    groups : ColumnGroups or None
+        Places in ``columns`` of the members of each candidate.
+    """
+
+    candidates: np.ndarray
+    columns: np.ndarray
+    groups: ColumnGroups | None = None
+
+
 def choose_columns(
     X: Any, codes: np.ndarray, preselect: Any, group_correlation: float | None
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Columns to draw from, in an order that depends on their values alone, and the leader of each column's group."""
+) -> tuple[Pool, np.ndarray | None]:
+    """Columns to draw from, and the leader of each column's set of near copies."""
     columns = varying_columns(X)
-    if not columns.size:
-        raise ValueError("no column of X varies by more than rounding: rescale them, or use standardize=True")
     columns = columns[preselect_columns(preselect, X[:, columns], codes)]
     group_of = None
     if group_correlation is not None:
@@ -36,12 +56,42 @@ def choose_columns(
         group_of = np.arange(X.shape[1])
         group_of[columns] = leaders
         columns = np.unique(leaders)
-    return columns[order_columns(X[:, columns])], group_of
+    columns = columns[order_columns(X[:, columns])]
+    return Pool(columns, columns), group_of
+
+
+def choose_groups(
+    X: Any, codes: np.ndarray, preselect: Any, members: Sequence[np.ndarray]
+) -> tuple[Pool, list[np.ndarray]]:
+    """Groups to draw from, those that hold a preselected column, and the columns of each that take part.
+
+    Copies of a column share a place in the pool: two groups that hold them, drawn together, have it once. Of groups
+    that are copies of each other the first takes part.
+    """
+    varying = varying_columns(X)
+    varies, is_preselected = (np.zeros(X.shape[1], dtype=bool) for _ in range(2))
+    varies[varying] = True
+    is_preselected[varying[preselect_columns(preselect, X[:, varying], codes)]] = True
+    used = [group[varies[group]] if is_preselected[group].any() else group[:0] for group in members]
+    columns = np.sort(np.concatenate(used))
+    order, place_of = place_columns(X[:, columns])
+    candidate_of: dict[tuple[int, ...], int] = {}  # by the places of its columns
+    for candidate, group in enumerate(used):
+        places, first = np.unique(place_of[np.searchsorted(columns, group)], return_index=True)
+        used[candidate] = group[first]
+        if group.size:
+            candidate_of.setdefault(tuple(places.tolist()), candidate)
+    ordered = sorted(candidate_of)
+    groups = ColumnGroups([np.array(places) for places in ordered])
+    return Pool(np.array([candidate_of[places] for places in ordered]), columns[order], groups), used
 
 
 def varying_columns(X: Any) -> np.ndarray:
     """Places of the columns that are not constant."""
-    return np.flatnonzero(to_numpy(as_columns(X).norm2) > 0)
+    columns = np.flatnonzero(to_numpy(as_columns(X).norm2) > 0)
+    if not columns.size:
+        raise ValueError("no column of X varies by more than rounding: rescale them, or use standardize=True")
+    return columns
 
 
 def preselect_columns(preselect: Any, X: Any, y: np.ndarray) -> np.ndarray:

@@ -120,13 +120,13 @@ class SearchResult:
         """Number of steps taken."""
         return self.state.n_iter
 
-    def history(self, columns: np.ndarray, n_features: int) -> dict[str, np.ndarray]:
-        """Energy, effective number and probability along the steps, by features of the table."""
+    def history(self, candidates: np.ndarray, n_candidates: int) -> dict[str, np.ndarray]:
+        """Energy, effective number and probability along the steps, by columns of the table or groups of them."""
         return {
             "energy": np.array(self.state.energy),
             "effective_number": np.array(self.state.effective),
             "iteration": np.array(self.state.taken_at),
-            "probability": np.stack([scatter(each, columns, n_features) for each in self.state.snapshots]),
+            "probability": np.stack([scatter(each, candidates, n_candidates) for each in self.state.snapshots]),
         }
 
     def explain(self, mu: int, tol: float, max_iter: int) -> str:
@@ -160,7 +160,7 @@ def minimize_energy(
     track: Callable[[Iterator[State]], Iterator[State]],
 ) -> SearchResult:
     """Search from the uniform probability, or from the state that an interrupted run saved."""
-    n_features = energy.table.n_columns
+    n_features = energy.n_candidates
     task = ExactEnergy(energy, np.random.RandomState(seed)) if descent.method == "exact" else energy
     if descent.learning_rate == "auto":
         descent = clone(descent).set_params(learning_rate=task.first_step(seed))
@@ -191,8 +191,8 @@ def take_steps(
         yield state
 
 
-def scatter(values: np.ndarray, columns: np.ndarray, n_features: int) -> np.ndarray:
-    """Values of some columns at their places among all, zero elsewhere."""
-    full = np.zeros(n_features, dtype=values.dtype)
-    full[columns] = values
+def scatter(values: np.ndarray, candidates: np.ndarray, n_candidates: int) -> np.ndarray:
+    """Values of some candidates at their places among all, zero elsewhere."""
+    full = np.zeros(n_candidates, dtype=values.dtype)
+    full[candidates] = values
     return full

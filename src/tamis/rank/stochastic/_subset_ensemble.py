@@ -62,13 +62,22 @@ class SubsetEnsemble:
 
 
 def fit_ensemble(
-    learner: SubsetLearner, X: Any, codes: np.ndarray, n_classes: int, subsets: np.ndarray, *, standardize: bool
+    learner: SubsetLearner,
+    X: Any,
+    codes: np.ndarray,
+    n_classes: int,
+    subsets: Sequence[np.ndarray],
+    *,
+    standardize: bool,
 ) -> SubsetEnsemble:
-    """Train a classifier on each subset of the columns of ``X``, with all rows."""
-    size = subsets.shape[1]
-    held = learner.numbers_per_subset(codes.size, 1, size, n_classes) + 4 * codes.size * size
-    parts = blocks(len(subsets), _BLOCK_NUMBERS // held)
-    return SubsetEnsemble([_fit_block(learner, X, codes, n_classes, subsets[part], standardize) for part in parts])
+    """Train a classifier on each subset of the columns of ``X``, with all rows; subsets of one size are a matrix."""
+    parts: list[EnsembleBlock] = []
+    for each in subsets:
+        size = each.shape[1]
+        held = learner.numbers_per_subset(codes.size, 1, size, n_classes) + 4 * codes.size * size
+        for part in blocks(len(each), _BLOCK_NUMBERS // held):
+            parts.append(_fit_block(learner, X, codes, n_classes, each[part], standardize))
+    return SubsetEnsemble(parts)
 
 
 def _fit_block(
