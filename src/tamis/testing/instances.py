@@ -47,7 +47,12 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": None, "loss": "squared", "step": 3},
         {"l0": 1e-3},
     ],
-    "GramSchmidt": [{}, {"stop": 1}, {"stop": None, "orthogonalization": "modified"}, OtherPath({"multiclass": "ovo"})],
+    "GramSchmidt": [
+        {},
+        {"stop": 1},
+        {"stop": None, "orthogonalization": "modified"},
+        OtherPath({"multiclass": "ovo", "stop": "fisher-test"}),
+    ],
     "GreedyReconstruction": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "LaplacianScore": [
         {},
