@@ -22,7 +22,7 @@ import tamis.plots
 import tamis.rank
 import tamis.rank.stochastic
 import tamis.stop
-from tamis.base import Ranker, StoppingRule, rule_names
+from tamis.base import CAPABILITIES, Ranker, StoppingRule, rule_names
 from tamis.testing.instances import ARGUMENTS
 
 ROOT = Path(__file__).parents[2]
@@ -82,6 +82,19 @@ def test_a_method_has_a_test_file(method):
 @pytest.mark.parametrize("method", [*METHODS, *CLASSIFIERS], ids=lambda c: c.__name__)
 def test_a_method_has_a_line_in_the_docs(method):
     assert f"| `{method.__name__}` |" in (ROOT / "docs" / "methods.md").read_text(), "add it to docs/methods.md"
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda c: c.__name__)
+def test_the_docs_say_whether_a_method_takes_groups_and_sparse_tables(method):
+    [line] = re.findall(rf"^\| `{method.__name__}` \|.*$", (ROOT / "docs" / "methods.md").read_text(), re.MULTILINE)
+    cell = line.split("|")[5]
+    assert ("groups" in cell) == ("groups" in method().provides)
+    assert ("sparse" in cell) >= ("sparse" in method().provides)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda c: c.__name__)
+def test_what_a_method_provides_is_a_known_capability(method):
+    assert method().provides <= CAPABILITIES.keys()
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda c: c.__name__)
