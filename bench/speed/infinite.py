@@ -14,7 +14,7 @@ from bench.table import Targets, show
 from tamis.datasets import load
 from tamis.dictionary import Gabor
 from tamis.kernels.solvers.group_lasso import group_norms
-from tamis.kernels.solvers.sparse_hinge import SquaredHingeGroupLasso
+from tamis.kernels.solvers.squared_hinge_group_lasso import SquaredHingeGroupLasso
 
 N_COLUMNS, REPEATS = 200, 3
 CLOSE = 1e-8  # relative distance of the objectives at which FISTA counts as arrived

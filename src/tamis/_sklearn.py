@@ -4,6 +4,7 @@ They may move or change with any release of scikit-learn: what breaks then is me
 """
 
 from sklearn.base import _fit_context as fit_context
+from sklearn.externals.array_api_compat import array_namespace, device, is_array_api_obj, is_torch_array
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._array_api import _is_numpy_namespace as is_numpy_namespace
 from sklearn.utils._array_api import _max_precision_float_dtype as max_precision_float_dtype
@@ -23,17 +24,21 @@ __all__ = [
     "Interval",
     "RealNotInt",
     "StrOptions",
+    "array_namespace",
     "check_feature_names_in",
     "check_n_features",
     "check_same_namespace",
     "check_sample_weight",
     "check_y",
+    "device",
     "fit_context",
     "get_namespace",
     "get_namespace_and_device",
     "get_threadpool_controller",
+    "is_array_api_obj",
     "is_numpy_namespace",
     "is_pandas_na",
+    "is_torch_array",
     "max_precision_float_dtype",
     "move_to",
     "num_samples",

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
 
-from tamis.base import STEP_CONSTRAINT, BackwardRanker, ColumnCandidates, Elimination, batch_size
+from tamis.base import STEP_CONSTRAINT, BackwardRanker, ColumnCandidates, Elimination, n_to_eliminate
 from tamis.base._backward import ascending, count_rounds, sizes_of_rounds
 from tests.base.test_progress import Recorder
 
@@ -20,7 +20,7 @@ STEPS = st.one_of(
 @given(STEPS, st.integers(1, 300))
 def test_every_round_leaves_out_at_least_one_and_the_last_leaves_none(step, n_features):
     left = list(sizes_of_rounds(step, n_features))
-    sizes = [batch_size(step, n_left) for n_left in left]
+    sizes = [n_to_eliminate(step, n_left) for n_left in left]
     assert left[0] == n_features
     assert min(sizes) >= 1
     assert sum(sizes) == n_features
@@ -36,7 +36,7 @@ def test_rounds_are_counted_without_going_through_them(step, n_features):
 @QUICK
 @given(st.integers(1, 50), st.integers(1, 300))
 def test_a_count_leaves_out_as_many_each_time_but_the_last(step, n_features):
-    assert batch_size(step, n_features) == min(step, n_features)
+    assert n_to_eliminate(step, n_features) == min(step, n_features)
 
 
 @pytest.mark.parametrize(("step", "left"), [(0.5, [10, 5, 3, 2, 1]), (0.2, [10, 8, 7, 6, 5, 4, 3, 2, 1])])
@@ -47,14 +47,14 @@ def test_a_fraction_is_of_those_left_rounded_down_but_at_least_one(step, left):
 @QUICK
 @given(st.integers(2, 2**20))
 def test_halving_goes_to_the_next_power_of_two_below(n_left):
-    after = n_left - batch_size("halving", n_left)
+    after = n_left - n_to_eliminate("halving", n_left)
     assert after < n_left <= 2 * after
     assert after & (after - 1) == 0
 
 
 def test_halving_ends_with_one_alone():
     assert list(sizes_of_rounds("halving", 100)) == [100, 64, 32, 16, 8, 4, 2, 1]
-    assert batch_size("halving", 1) == 1
+    assert n_to_eliminate("halving", 1) == 1
 
 
 def test_nothing_has_no_rounds():
@@ -129,7 +129,7 @@ def test_infinite_and_negative_criteria_have_their_places():
 
 
 def test_what_differs_by_noise_is_equal():
-    assert ascending(np.array([1.0, 1.2, 5.0]), np.arange(3), noise=0.5).tolist() == [1, 0, 2]
+    assert ascending(np.array([1.0, 1.2, 5.0]), np.arange(3), rounding_tol=0.5).tolist() == [1, 0, 2]
 
 
 def test_an_elimination_of_nothing_ranks_nothing():

@@ -10,7 +10,7 @@ MODULES = [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "_s
 
 
 def private_imports(code: str) -> list[str]:
-    """Names of scikit-learn that are imported, and of which a part begins with an underscore."""
+    """Names of scikit-learn that are imported and of which a part begins with an underscore, or is vendored."""
     imported = []
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -18,7 +18,11 @@ def private_imports(code: str) -> list[str]:
         elif isinstance(node, ast.Import):
             imported += [alias.name for alias in node.names]
     of_scikit_learn = [name.split(".") for name in imported if name.split(".")[0] == "sklearn"]
-    return [".".join(parts) for parts in of_scikit_learn if any(part.startswith("_") for part in parts)]
+    return [
+        ".".join(parts)
+        for parts in of_scikit_learn
+        if any(part.startswith("_") or part == "externals" for part in parts)
+    ]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
@@ -32,6 +36,7 @@ def test_no_module_but_one_imports_private_names_of_scikit_learn(path):
         "from sklearn.utils import _safe_indexing",
         "from sklearn.utils._array_api import get_namespace",
         "import sklearn.linear_model._cd_fast as fast",
+        "from sklearn.externals.array_api_compat import device",
         "def f():\n    from sklearn.base import _fit_context as fit_context",
     ],
 )

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import InfiniteSVM
 from tamis.dictionary import RBF, BandPass, Columns, Dictionary, Monomials, Parameter, Pool
-from tamis.kernels.solvers.sparse_hinge import SquaredHingeGroupLasso
+from tamis.kernels.solvers.squared_hinge_group_lasso import SquaredHingeGroupLasso
 from tests.oracles.hinge_fista import duality_gap, objective, solve_by_fista, violation
 
 # a search among draws may end before its last draws agree; where the end matters, the certificate is asked

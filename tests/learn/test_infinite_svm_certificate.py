@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tamis import InfiniteSVM
 from tamis.datasets import make_motor_imagery
 from tamis.dictionary import RBF, BandPass, BandPassCSP, Columns, Dictionary, Gabor, Parameter, Pool
-from tamis.learn import _candidates
+from tamis.learn import _map_candidates as _candidates
 from tests.oracles.hinge_fista import duality_gap, negative_gradients, objective, violation
 
 # where the end of a search matters, its certificate is asked

@@ -11,7 +11,7 @@ from tamis.assess._support import as_support, check_names
 from tamis.assess._tables import kept_columns, read_table, read_test_table
 from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, rescale_columns
-from tamis.kernels.neighbors.faithfulness import fit_from_gram, own_neighbors, r2_from_neighbors, standardized_gram
+from tamis.kernels.neighbors.fit_criterion import fit_from_gram, own_neighbors, r2_from_neighbors, standardized_gram
 from tamis.kernels.neighbors.search import nearest_neighbors
 
 MODES = ("loo", "thesis")

@@ -1,6 +1,6 @@
 """The contract: a ranker orders candidates, a stopping rule cuts the order, and any pair that fits works together."""
 
-from tamis.base._backward import STEP_CONSTRAINT, BackwardRanker, Elimination, StepSize, ascending, batch_size
+from tamis.base._backward import STEP_CONSTRAINT, BackwardRanker, Elimination, StepSize, ascending, n_to_eliminate
 from tamis.base._candidates import (
     COLUMNS,
     PERMUTED_COPIES,
@@ -38,9 +38,9 @@ __all__ = [
     "StopDecision",
     "StoppingRule",
     "ascending",
-    "batch_size",
     "finish",
     "fresh",
+    "n_to_eliminate",
     "rankings_at",
     "read_groups",
     "rule_class",

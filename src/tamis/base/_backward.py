@@ -33,12 +33,12 @@ class Elimination(ABC):
     ----------
     remaining : ndarray of int
         Candidates that have not left.
-    noise : float
+    rounding_tol : float
         Criteria that differ by no more are equal.
     """
 
     remaining: np.ndarray
-    noise: float = 0.0
+    rounding_tol: float = 0.0
 
     @abstractmethod
     def criteria(self) -> np.ndarray:
@@ -67,12 +67,12 @@ class Elimination(ABC):
     def ordered(self) -> tuple[np.ndarray, np.ndarray]:
         """The remaining candidates, the least useful first, and what to report of each."""
         criteria = self.criteria()
-        places = ascending(criteria, self.remaining, self.noise)
+        places = ascending(criteria, self.remaining, self.rounding_tol)
         return self.remaining[places], self.reported(criteria)[places]
 
     def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
         """Candidates that leave now, the least useful first, and what to report of each."""
-        n_leaving = batch_size(step, self.n_remaining)
+        n_leaving = n_to_eliminate(step, self.n_remaining)
         candidates, reported = self.ordered()
         return candidates[:n_leaving], reported[:n_leaving]
 
@@ -138,18 +138,18 @@ def _steps(candidates: np.ndarray, reported: np.ndarray, info: Mapping[str, Any]
         yield Step(candidate, criterion, info)
 
 
-def ascending(values: np.ndarray, candidates: np.ndarray, noise: float = 0.0) -> np.ndarray:
-    """Places by ascending criterion, of equals the last candidate first; differences up to ``noise`` are rounding."""
+def ascending(values: np.ndarray, candidates: np.ndarray, rounding_tol: float = 0.0) -> np.ndarray:
+    """Places by ascending criterion, of equals, up to ``rounding_tol``, the last candidate first."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     size = np.where(np.isfinite(ordered), np.abs(ordered), 0.0)
-    close = TIE.float64 * size[1:] + max(NEGLIGIBLE_WEIGHT2 * size.max(), noise)
+    close = TIE.float64 * size[1:] + max(NEGLIGIBLE_WEIGHT2 * size.max(), rounding_tol)
     with np.errstate(invalid="ignore"):  # two infinite criteria are equal
         run = np.concatenate([[0], np.cumsum(np.diff(ordered) > close)])
     return order[np.lexsort((-candidates[order], run))]
 
 
-def batch_size(step: StepSize, n_remaining: int) -> int:
+def n_to_eliminate(step: StepSize, n_remaining: int) -> int:
     """How many of ``n_remaining`` leave now: a count, a fraction of them, or down to a power of two."""
     if type(step) is int:
         return min(step, n_remaining)
@@ -163,7 +163,7 @@ def sizes_of_rounds(step: StepSize, n_remaining: int) -> Iterator[int]:
     """How many remain at the start of every round, to the last."""
     while n_remaining > 0:
         yield n_remaining
-        n_remaining -= batch_size(step, n_remaining)
+        n_remaining -= n_to_eliminate(step, n_remaining)
 
 
 def count_rounds(step: StepSize, n_remaining: int) -> int:

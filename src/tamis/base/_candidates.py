@@ -97,14 +97,14 @@ class Candidates(ABC):
     def take_rows(self, rows: np.ndarray) -> Candidates:
         """The same candidates on some of the rows."""
 
-    def among_copies(self, copies: Any, place: np.ndarray) -> tuple[Candidates, np.ndarray]:
+    def among_copies(self, copies: Any, column_order: np.ndarray) -> tuple[Candidates, np.ndarray]:
         """The candidates among copies of themselves.
 
         Parameters
         ----------
         copies : table
             Of the shape of ``table``, such as this with its rows permuted.
-        place : ndarray of shape (2 * n_columns,)
+        column_order : ndarray of shape (2 * n_columns,)
             Order in which the columns of the table and of the copies, in this sequence, are put.
 
         Returns
@@ -143,9 +143,11 @@ class ColumnCandidates(Candidates):
         """The same columns on some of the rows."""
         return ColumnCandidates(safe_indexing(self.table, rows), **self._rows_of(rows))
 
-    def among_copies(self, copies: Any, place: np.ndarray) -> tuple[Candidates, np.ndarray]:
-        """Columns and their copies, in the order ``place``."""
-        return ColumnCandidates(_joined(self.table, copies, place), sample_weight=self.sample_weight), place
+    def among_copies(self, copies: Any, column_order: np.ndarray) -> tuple[Candidates, np.ndarray]:
+        """Columns and their copies, in the order ``column_order``."""
+        return ColumnCandidates(
+            _joined(self.table, copies, column_order), sample_weight=self.sample_weight
+        ), column_order
 
 
 class GroupCandidates(Candidates):
@@ -205,10 +207,10 @@ class GroupCandidates(Candidates):
         part.labels = self.labels
         return part
 
-    def among_copies(self, copies: Any, place: np.ndarray) -> tuple[Candidates, np.ndarray]:
-        """Groups and their copies, the columns in the order ``place``."""
-        both = np.concatenate([self.codes, self.codes + self.n_candidates])[place]
-        among = GroupCandidates(_joined(self.table, copies, place), both, sample_weight=self.sample_weight)
+    def among_copies(self, copies: Any, column_order: np.ndarray) -> tuple[Candidates, np.ndarray]:
+        """Groups and their copies, the columns in the order ``column_order``."""
+        both = np.concatenate([self.codes, self.codes + self.n_candidates])[column_order]
+        among = GroupCandidates(_joined(self.table, copies, column_order), both, sample_weight=self.sample_weight)
         return among, np.array(among.labels)  # a label is the number of a group, or of its copy
 
     def to_features(self, ranking: Ranking, decision: StopDecision) -> tuple[Ranking, StopDecision]:
@@ -289,11 +291,11 @@ class DictionaryCandidates(Candidates):
         return {"dictionary_": self.dictionary}
 
 
-def _joined(table: Any, copies: Any, place: np.ndarray) -> Any:
-    """Columns of both tables in the order ``place``."""
+def _joined(table: Any, copies: Any, column_order: np.ndarray) -> Any:
+    """Columns of both tables in the order ``column_order``."""
     if sparse.issparse(table):
         both = sparse.hstack([table, copies], format=table.format)
     else:
         xp, _ = get_namespace(table)
         both = xp.concat([table, copies], axis=1)
-    return safe_indexing(both, place, axis=1)
+    return safe_indexing(both, column_order, axis=1)

@@ -84,10 +84,10 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         things, whose columns are ``candidates.members``; any other ranks columns.
         """
 
-    def _rank_first(
-        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
+    def _rank_top(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Ranking:
-        """Rank where only the best ``n_first`` are asked for (None: all).
+        """Rank where only the best ``n_top`` are asked for (None: all).
 
         Methods override it that can then save work, or whose sets are not nested.
         """
@@ -155,30 +155,32 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
 
     def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
         """Rank, then stop."""
-        n_first = rule.most(candidates.n_candidates)
-        ranking = self._rank_first(candidates, y, self._rng(), n_first)
+        n_top = rule.most(candidates.n_candidates)
+        ranking = self._rank_top(candidates, y, self._rng(), n_top)
         decision = rule.decide(self, ranking, candidates, y, self._rule_rng(rule))
-        return ranking, decision if n_first is not None else self._at_its_size(candidates, y, decision)
+        return ranking, decision if n_top is not None else self._rerank_at_chosen_size(candidates, y, decision)
 
-    def _at_its_size(self, candidates: Candidates, y: np.ndarray | None, decision: StopDecision) -> StopDecision:
+    def _rerank_at_chosen_size(
+        self, candidates: Candidates, y: np.ndarray | None, decision: StopDecision
+    ) -> StopDecision:
         """A decision on the whole order, with the set that the method selects at the size decided on."""
         if "nested" in self.provides or decision.ranking is not None or decision.n_features == 0:
             return decision
-        return replace(decision, ranking=self._rank_first(candidates, y, self._rng(), decision.n_features))
+        return replace(decision, ranking=self._rank_top(candidates, y, self._rng(), decision.n_features))
 
-    def rank_first(self, candidates: Candidates, y: np.ndarray | None, n_first: int | None) -> Ranking:
+    def rank_top(self, candidates: Candidates, y: np.ndarray | None, n_top: int | None) -> Ranking:
         """A ranking by a fresh copy of this ranker: what rules use in folds, draws and at several numbers of features.
 
         Parameters
         ----------
         candidates : Candidates
         y : ndarray or None
-        n_first : int or None
+        n_top : int or None
             How many the method should select; None puts all in order.
         """
         check_not_all_constant(candidates.table)
-        rule = rule_class("top-k")(n_features=n_first)
-        ranking, decision = fresh(self, stop=n_first)._select(candidates, y, rule)
+        rule = rule_class("top-k")(n_features=n_top)
+        ranking, decision = fresh(self, stop=n_top)._select(candidates, y, rule)
         return decision.ranking or ranking
 
     def _rng(self) -> np.random.RandomState:
@@ -189,7 +191,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         seeds = (one.get_params(deep=False).get("random_state") for one in (rule, self))
         return check_random_state(next((seed for seed in seeds if seed is not None), 0))
 
-    def _chooses_itself(self) -> bool:
+    def _method_sets_size(self) -> bool:
         """Whether the rule in force leaves the number of features to the method."""
         return isinstance(self._stopping_rule(), rule_class("own-choice"))
 

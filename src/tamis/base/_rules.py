@@ -90,7 +90,7 @@ def rankings_at(
     first k of a larger set are no set that it would ever select.
     """
     for k in sizes:
-        yield ranking if "nested" in ranker.provides else ranker.rank_first(candidates, y, int(k))
+        yield ranking if "nested" in ranker.provides else ranker.rank_top(candidates, y, int(k))
 
 
 def rule_names() -> list[str]:

@@ -28,9 +28,9 @@ class SequentialRanker(Ranker):
 
     @abstractmethod
     def _steps(
-        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Iterator[Step]:
-        """Yield steps, best candidate first; at most ``n_first`` of them will be used, if it is known."""
+        """Yield steps, best candidate first; at most ``n_top`` of them will be used, if it is known."""
 
     def _certificate(self, path: Sequence[Step]) -> dict[str, Any]:
         """How we know that the path is right."""
@@ -41,31 +41,31 @@ class SequentialRanker(Ranker):
         return ()
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        return self._rank_first(candidates, y, rng, None)
+        return self._rank_top(candidates, y, rng, None)
 
-    def _rank_first(
-        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
+    def _rank_top(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Ranking:
-        return self._ranking(candidates, list(islice(self._steps(candidates, y, rng, n_first), n_first)))
+        return self._ranking(candidates, list(islice(self._steps(candidates, y, rng, n_top), n_top)))
 
     def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
         """Take steps until the rule has seen enough, and twice as many while it keeps all that was ranked."""
-        n_first, is_nested = rule.most(candidates.n_candidates), "nested" in self.provides
-        if n_first is not None and not is_nested:
+        n_top, is_nested = rule.most(candidates.n_candidates), "nested" in self.provides
+        if n_top is not None and not is_nested:
             return super()._select(candidates, y, rule)
-        steps = self._steps(candidates, y, self._rng(), n_first)
+        steps = self._steps(candidates, y, self._rng(), n_top)
         path: list[Step] = []
         enough: Callable[[Sequence[Step]], bool] = rule.enough
-        with closing(track(self, islice(steps, n_first), task_name="rank", total=n_first)) as watched:
+        with closing(track(self, islice(steps, n_top), task_name="rank", total=n_top)) as watched:
             while True:
-                is_exhausted = not _extend(path, watched, enough) or len(path) == n_first
+                is_exhausted = not _extend(path, watched, enough) or len(path) == n_top
                 ranking = self._ranking(candidates, path)
                 decision = rule.decide(self, ranking, candidates, y, self._rule_rng(rule))
                 if is_exhausted or not is_nested or decision.n_features < len(path):
                     break
                 enough = _reaches(2 * len(path))
         if not is_nested:
-            return ranking, self._at_its_size(candidates, y, decision)
+            return ranking, self._rerank_at_chosen_size(candidates, y, decision)
         if decision.ranking is not None:
             along = self._path_along(candidates, y, decision.ranking.order[: decision.n_features])
             decision = replace(decision, ranking=replace(decision.ranking, path=along))

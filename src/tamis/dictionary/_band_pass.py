@@ -6,10 +6,9 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.externals.array_api_compat import array_namespace, device
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._sklearn import Interval
+from tamis._sklearn import Interval, array_namespace, device
 from tamis.dictionary._base import Array, Dictionary, Parameter
 from tamis.kernels.arrays.tolerances import ceil_count
 from tamis.kernels.signals.spectra import power_spectra, transform_bins, weigh_bins

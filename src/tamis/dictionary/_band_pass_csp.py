@@ -6,9 +6,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.externals.array_api_compat import array_namespace, device
 
-from tamis._sklearn import Interval
+from tamis._sklearn import Interval, array_namespace, device
 from tamis.dictionary._band_pass import Bands
 from tamis.dictionary._base import Array
 from tamis.dictionary._csp import average_by_class, find_filters_of_classes, find_patterns, shrink_covariances

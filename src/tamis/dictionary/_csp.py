@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.externals.array_api_compat import array_namespace, device
+
+from tamis._sklearn import array_namespace, device
 
 
 def average_by_class(values: Any, codes: np.ndarray, n_classes: int) -> Any:

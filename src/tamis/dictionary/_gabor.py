@@ -6,10 +6,9 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.externals.array_api_compat import array_namespace, is_array_api_obj
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._sklearn import Interval, StrOptions
+from tamis._sklearn import Interval, StrOptions, array_namespace, is_array_api_obj
 from tamis.dictionary._base import Array, Dictionary, Parameter
 from tamis.dictionary._gabor_filters import evaluate_gabors, place_locations, sum_responses
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from scipy.fft import next_fast_len
-from sklearn.externals.array_api_compat import array_namespace, device
 
+from tamis._sklearn import array_namespace, device
 from tamis.kernels.arrays.blocks import blocks
 
 Array = Any

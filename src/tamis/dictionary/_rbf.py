@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.externals.array_api_compat import array_namespace
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._sklearn import array_namespace
 from tamis.dictionary._base import Array, Parameter
 from tamis.dictionary._table import TableDictionary, as_like, check_range, name_inputs, spell_point
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.externals.array_api_compat import array_namespace, device
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._sklearn import array_namespace, device
 from tamis.dictionary._base import Array, Dictionary
 
 _MOST_ROWS = 4096  # that are kept to draw near

@@ -6,10 +6,9 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.externals.array_api_compat import array_namespace
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._sklearn import Interval, StrOptions
+from tamis._sklearn import Interval, StrOptions, array_namespace
 from tamis.dictionary._base import Array, Dictionary, Parameter
 from tamis.dictionary._table import as_like, check_range
 from tamis.dictionary._wavelets import MOTHERS, modulate

@@ -6,10 +6,9 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.externals.array_api_compat import array_namespace, device
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._sklearn import Interval, StrOptions
+from tamis._sklearn import Interval, StrOptions, array_namespace, device
 from tamis.dictionary._base import Array, Parameter
 from tamis.dictionary._table import TableDictionary, as_like, check_range, name_inputs
 

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from tamis.kernels.solvers.group_lasso import group_norms
-from tamis.kernels.solvers.sparse_hinge import SquaredHingeGroupLasso
-from tamis.learn._candidates import Candidates, FeatureMap, column_indices
+from tamis.kernels.solvers.squared_hinge_group_lasso import SquaredHingeGroupLasso
+from tamis.learn._map_candidates import FeatureMap, MapCandidates, column_indices
 
 _LOCAL_SEARCH_STEPS = (0.1, 0.05, 0.025, 0.0125)  # in units of the parameters' ranges
 _N_PERTURBED = 16  # parameters tried at every step of a local search
@@ -119,7 +119,7 @@ class ActiveSet:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class SearchPoint:
     """A parameter that may enter an active set, with the norm of r there."""
 
     active_set: ActiveSet
@@ -132,7 +132,7 @@ class ActiveSetSearch:
 
     Parameters
     ----------
-    candidates : Candidates
+    candidates : MapCandidates
     Y : ndarray of shape (n_samples, n_targets)
         1 and -1.
     is_shared : bool
@@ -149,7 +149,7 @@ class ActiveSetSearch:
 
     def __init__(
         self,
-        candidates: Candidates,
+        candidates: MapCandidates,
         Y: np.ndarray,
         *,
         is_shared: bool,
@@ -225,7 +225,7 @@ class ActiveSetSearch:
         parameters, penalty = np.concatenate(draws), self.n_samples / C
         negative_gradients = self._evaluate(parameters)
         starts = [
-            Candidate(active_set, parameters[i], float(violations[i]))
+            SearchPoint(active_set, parameters[i], float(violations[i]))
             for active_set in self.active_sets
             for violations in [active_set.violations(negative_gradients, penalty)]
             for i in np.argsort(-violations, kind="stable")[:_N_RESTARTS]
@@ -268,7 +268,7 @@ class ActiveSetSearch:
         negative_gradients = self._evaluate(parameters)
         violations = [active_set.violations(negative_gradients, penalty) for active_set in active_sets]
         starts = [
-            Candidate(active_set, parameters[i], float(values[i]))
+            SearchPoint(active_set, parameters[i], float(values[i]))
             for active_set, values in zip(active_sets, violations, strict=True)
             for i in self._most_violating(active_set, parameters, values)
         ]
@@ -304,7 +304,7 @@ class ActiveSetSearch:
         chosen = _choose_dissimilar(columns.reshape(len(maps), size, -1), self.n_add)
         return [maps[i] for i in chosen], columns[column_indices(chosen, size)]
 
-    def _local_search(self, starts: list[Candidate], penalty: float) -> list[Candidate]:
+    def _local_search(self, starts: list[SearchPoint], penalty: float) -> list[SearchPoint]:
         """Maximize the violation over perturbed parameters, by steps that shrink; all searches at once."""
         if not self.refine or not starts or self.candidates.is_exhaustive:
             return starts
@@ -318,11 +318,11 @@ class ActiveSetSearch:
         return starts
 
 
-def _most_violating_of(start: Candidate, parameters: np.ndarray, violations: np.ndarray) -> Candidate:
+def _most_violating_of(start: SearchPoint, parameters: np.ndarray, violations: np.ndarray) -> SearchPoint:
     best = int(violations.argmax())
     if violations[best] <= start.violation:
         return start
-    return Candidate(start.active_set, parameters[best], float(violations[best]))
+    return SearchPoint(start.active_set, parameters[best], float(violations[best]))
 
 
 def _choose_dissimilar(columns: np.ndarray, n: int) -> np.ndarray:

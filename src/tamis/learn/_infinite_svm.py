@@ -13,19 +13,18 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.externals.array_api_compat import is_torch_array
 from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from tamis._sklearn import Interval, StrOptions, check_feature_names_in, fit_context
+from tamis._sklearn import Interval, StrOptions, check_feature_names_in, fit_context, is_torch_array
 from tamis.base import track
 from tamis.base._validation import check_table
 from tamis.dictionary._base import Dictionary, FiniteDictionary
 from tamis.dictionary._columns import Columns
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.learn._active_set import ActiveSetSearch, Solution
-from tamis.learn._candidates import (
+from tamis.learn._map_candidates import (
     ExhaustiveCandidates,
     FeatureMap,
     SampledCandidates,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.externals.array_api_compat import array_namespace, is_torch_array
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array
 
-from tamis._sklearn import check_y
+from tamis._sklearn import array_namespace, check_y, is_torch_array
 
 
 def is_table(X: Any) -> bool:

@@ -14,7 +14,7 @@ from tamis._sklearn import Interval, safe_indexing
 from tamis.base import COLUMNS, Candidates, Ranker, Ranking, Step, StopDecision, StoppingRule
 from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.scaling import rescale_columns
-from tamis.kernels.neighbors.faithfulness import fit_along, fit_of_all, standardized_gram
+from tamis.kernels.neighbors.fit_criterion import fit_along, fit_of_all, standardized_gram
 
 _FIRST_LOOK = 64  # features that a sequential ranker gives before the curve is looked at
 
@@ -111,7 +111,7 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         found: dict[int, Ranking] = {}
 
         def is_enough(size: int) -> bool:
-            found[size] = ranker.rank_first(curve.candidates, y, size)
+            found[size] = ranker.rank_top(curve.candidates, y, size)
             curve.measure_set(found[size].order[:size], size)
             return curve.at[size] >= curve.plateau - self.tolerance
 

@@ -56,7 +56,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         whole number.
     conditional : bool, default=False
         Probes keep their dependence on the features kept so far (fit on these plus permuted residuals) and one feature
-        joins at a time: fewer correlated mates are kept, at n_draws rankings per kept feature. Dense input only.
+        joins at a time: fewer correlated features are kept, at n_draws rankings per kept feature. Dense input only.
     n_jobs : int, default=None
         Draws in parallel, through joblib; the result does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -146,14 +146,15 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     ) -> StopDecision:
         """Cut where the features stop standing out from their permuted copies."""
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_draws)
-        judge: FamilyRisk | FalseDiscoveryRate
-        judge = FalseDiscoveryRate(self.fdr) if self.fdr is not None else FamilyRisk(self.risk)
+        error_control: FamilyRisk | FalseDiscoveryRate
+        error_control = FalseDiscoveryRate(self.fdr) if self.fdr is not None else FamilyRisk(self.risk)
         if self.conditional:
-            scores, p_values, n_drawn = self._one_by_one(ranker, candidates, y, seeds, judge)
+            scores, p_values, n_drawn = self._one_by_one(ranker, candidates, y, seeds, error_control)
         else:
-            real, shadow = self._draw(ranker, candidates, y, seeds, judge, np.empty(0, dtype=int))
-            scores, n_drawn = _center(real, ranker.one_shot), len(real)
-            p_values = judge.p_values(scores, shadow, len(shadow))
+            none_kept = np.empty(0, dtype=int)
+            feature_scores, copy_scores = self._draw(ranker, candidates, y, seeds, error_control, none_kept)
+            scores, n_drawn = _aggregate_draws(feature_scores, ranker.one_shot), len(feature_scores)
+            p_values = error_control.p_values(scores, copy_scores, len(copy_scores))
         return self._decision(candidates, ranking, scores, p_values, n_drawn)
 
     def _draw(
@@ -162,24 +163,24 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         candidates: Candidates,
         y: np.ndarray | None,
         seeds: np.ndarray,
-        judge: FamilyRisk | FalseDiscoveryRate,
+        error_control: FamilyRisk | FalseDiscoveryRate,
         kept: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Scores of the features and of their copies, one row per draw, until the answer is settled."""
-        real: list[np.ndarray] = []
-        shadow: list[np.ndarray] = []
+        feature_scores: list[np.ndarray] = []
+        copy_scores: list[np.ndarray] = []
         with (
             Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel,
             closing(self._batches(parallel, ranker, candidates, y, seeds, kept)) as batches,
         ):
             for of_features, of_copies in track(ranker, batches, task_name="probe", total=len(seeds)):
-                real.append(of_features)
-                shadow.append(of_copies)
-                if len(real) % _BATCH == 0 and len(real) < len(seeds):
-                    scores = _center(np.array(real), ranker.one_shot)
-                    if judge.settled(scores, np.array(shadow), len(seeds)):
+                feature_scores.append(of_features)
+                copy_scores.append(of_copies)
+                if len(feature_scores) % _BATCH == 0 and len(feature_scores) < len(seeds):
+                    scores = _aggregate_draws(np.array(feature_scores), ranker.one_shot)
+                    if error_control.settled(scores, np.array(copy_scores), len(seeds)):
                         break
-        return np.array(real), np.array(shadow)
+        return np.array(feature_scores), np.array(copy_scores)
 
     def _batches(
         self,
@@ -206,7 +207,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         candidates: Candidates,
         y: np.ndarray | None,
         seeds: np.ndarray,
-        judge: FamilyRisk | FalseDiscoveryRate,
+        error_control: FamilyRisk | FalseDiscoveryRate,
     ) -> tuple[np.ndarray, np.ndarray, int]:
         """Keep the best remaining feature while it stands out from probes that depend on the kept ones as it does."""
         X = candidates.table
@@ -215,15 +216,16 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         kept: list[int] = []
         final = np.ones(X.shape[1])
         while True:
-            real, shadow = self._draw(ranker, candidates, y, seeds, judge, np.array(kept, dtype=int))
-            scores = _center(real, ranker.one_shot)
-            p_values = judge.p_values(scores, shadow, len(shadow), passed=kept)
+            so_far = np.array(kept, dtype=int)
+            feature_scores, copy_scores = self._draw(ranker, candidates, y, seeds, error_control, so_far)
+            scores = _aggregate_draws(feature_scores, ranker.one_shot)
+            p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=kept)
             p_values[kept] = final[kept]
             rest = np.setdiff1d(np.arange(X.shape[1]), kept)
             best = rest[np.argmax(scores[rest])] if rest.size else -1
-            if rest.size == 0 or p_values[best] > judge.level:
+            if rest.size == 0 or p_values[best] > error_control.level:
                 scores[kept] = scores.max(initial=0.0) + np.arange(len(kept), 0, -1)
-                return scores, p_values, len(real)
+                return scores, p_values, len(feature_scores)
             final[best] = p_values[best]
             kept.append(int(best))
 
@@ -265,7 +267,7 @@ def _one_draw(
     seeded = fresh(ranker)
     if "random_state" in seeded.get_params():
         seeded.set_params(random_state=seed)
-    ranking = seeded.rank_first(among, y, None)
+    ranking = seeded.rank_top(among, y, None)
     value = np.empty(source.size)
     value[source] = ranking.scores if ranker.one_shot else -ranking.ranks()
     value = np.where(np.isnan(value), -np.inf, value)
@@ -283,6 +285,6 @@ def _copies(X: Any, rows: np.ndarray, kept: np.ndarray) -> Any:
     return (explained + (X - explained)[rows]).astype(X.dtype)
 
 
-def _center(values: np.ndarray, one_shot: bool) -> np.ndarray:
+def _aggregate_draws(values: np.ndarray, one_shot: bool) -> np.ndarray:
     """What stands for a feature over the draws: its mean score, or its median rank."""
     return values.mean(axis=0) if one_shot else np.median(values, axis=0)

@@ -185,10 +185,10 @@ class Probe(StoppingRule, name="probe"):
     ) -> list[float]:
         """Chance per step, permuting wherever the analytic law cannot be trusted, up to the first that is refused."""
         search = ranker.search(candidates, ranker.encode_target(np.asarray(y)))
-        shape = self._column_shapes(search, rng) if self.null == "auto" else None
+        moments = self._moments_of_columns(search, rng) if self.null == "auto" else None
         chances: list[float] = []
         for step in track(ranker, path, task_name="probe"):
-            if shape is None or self._far_from_gaussian(search, step, shape):
+            if moments is None or self._far_from_gaussian(search, step, moments):
                 search.update_candidates()
                 chances.append(self._permuted_chance(search, step, rng))
             else:
@@ -196,18 +196,18 @@ class Probe(StoppingRule, name="probe"):
             refused = self._curve(path[: len(chances)], chances)[-1] > self.risk
             if refused or not search.select(step.feature):
                 break
-        return chances + self._analytic(path[len(chances) :])  # beyond the cut, for the eye only
+        return chances + self._analytic(path[len(chances) :])  # beyond the cut, for the curve only
 
-    def _column_shapes(self, search: Search, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+    def _moments_of_columns(self, search: Search, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         """Skewness and kurtosis of up to 1000 candidates, fewer where these are long."""
         varying = search.remaining_columns()
         most = int(np.clip(_SAMPLE_ELEMENTS // search.columns.n_samples, 10, 1000))
         sample = varying if varying.size <= most else np.sort(rng.choice(varying, most, replace=False))
-        return _shapes(search, search.columns.columns(sample))
+        return _moments(search, search.columns.columns(sample))
 
-    def _far_from_gaussian(self, search: Search, step: Step, shape: tuple[np.ndarray, np.ndarray]) -> bool:
+    def _far_from_gaussian(self, search: Search, step: Step, moments: tuple[np.ndarray, np.ndarray]) -> bool:
         tail = self.risk / (step.info["n_candidates"] if self.correction == "best-of-remaining" else 1)
-        return tail_error(shape, _shapes(search, search.Y), search.columns.total, tail) > _TAIL_ERROR
+        return tail_error(moments, _moments(search, search.Y), search.columns.total, tail) > _TAIL_ERROR
 
     def _permuted_chance(self, search: Search, step: Step, rng: np.random.RandomState) -> float:
         """(1 + draws that reach the feature) / (1 + draws), or the same over every candidate of every draw."""
@@ -227,5 +227,5 @@ class Probe(StoppingRule, name="probe"):
         return min(1.0, (1 + reached) / (1 + drawn * pool))
 
 
-def _shapes(search: Search, columns: Any) -> tuple[np.ndarray, np.ndarray]:
+def _moments(search: Search, columns: Any) -> tuple[np.ndarray, np.ndarray]:
     return shape_moments(*move_to(columns, search.columns.sqrt_weight, xp=np, device="cpu"))

@@ -144,9 +144,9 @@ def test_the_error_that_is_reported_is_that_of_fresh_draws():
 def test_steps_that_lead_outside_are_counted():
     X, y = make_data()
     found = quick(descent={"method": "euclidean", "learning_rate": 50.0}, tol=1.0, max_iter=40).fit(X, y)
-    assert found.certificate_["n_outside"] > 0
+    assert found.certificate_["n_projections"] > 0
     assert found.probability_.sum() == pytest.approx(1)
-    assert quick(descent={"learning_rate": 50.0}, tol=1.0).fit(X, y).certificate_["n_outside"] == 0
+    assert quick(descent={"learning_rate": 50.0}, tol=1.0).fit(X, y).certificate_["n_projections"] == 0
 
 
 def test_a_run_that_is_cut_short_warns_and_says_so():

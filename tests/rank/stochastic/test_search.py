@@ -42,5 +42,5 @@ def test_a_state_survives_being_written_to_arrays():
     back = State.from_arrays(state.to_arrays())
     np.testing.assert_array_equal(back.probability, state.probability)
     np.testing.assert_array_equal(back.rng.standard_normal(5), rng.standard_normal(5))
-    assert (back.energy, back.effective, back.n_outside, back.stride, back.taken_at) == ([0.5], [1.8], 4, 2, [0])
+    assert (back.energy, back.effective, back.n_projections, back.stride, back.taken_at) == ([0.5], [1.8], 4, 2, [0])
     np.testing.assert_array_equal(back.snapshots, state.snapshots)

@@ -52,7 +52,12 @@ def test_fit_never_falls_and_is_that_of_the_set(few, seed, size, n_neighbors):
     Z, gram = problem(seed)
     with pytest.MonkeyPatch.context() as patch:
         if not few:
-            for name, value in (("_FEW_ROWS", 10), ("_WIDE", 12), ("_WIDE_FOR_ONE", 12), ("_ROUND", 3)):
+            for name, value in (
+                ("_FEW_ROWS", 10),
+                ("_MIN_NEIGHBORS", 12),
+                ("_MIN_NEIGHBORS_FOR_ONE", 12),
+                ("_COLUMNS_PER_REFRESH", 3),
+            ):
                 patch.setattr(module, name, value)
         search = search_from(Z, gram, list(range(size)), n_neighbors, None if few else np.arange(0, 40, 2))
         for _ in range(2):

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.externals.array_api_compat import array_namespace, device
+
+from tamis._sklearn import array_namespace, device
 
 Array = Any
 

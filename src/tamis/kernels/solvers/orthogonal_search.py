@@ -42,10 +42,10 @@ from tamis.kernels.arrays.columns import Array, Columns, to_numpy
 from tamis.kernels.arrays.tolerances import DEPENDENT, EXPLAINED, PRODUCT_ERROR, REDUNDANT, Tolerance
 
 # Relative difference of criteria below which candidates are tied before any projection: less than TIE, for the error of
-# products is added in proportion to what projections have taken off a candidate, up to the widest tie (_first_best).
-_FIRST_TIE = Tolerance(1e-11, 1e-6)
-_WIDEST_TIE = 1e-3
-_INSIDE_ELEMENTS = 2**26  # entries of the columns of a working set
+# products is added in proportion to what projections have taken off a candidate, up to the largest tie.
+_INITIAL_TIE = Tolerance(1e-11, 1e-6)
+_LARGEST_TIE = 1e-3
+_WORKING_SET_ELEMENTS = 2**26  # entries of the columns of a working set
 _BLOCK_ELEMENTS = 2**25  # entries of the product Z' [q_1 .. q_m]: 256 MB in double precision
 
 
@@ -158,10 +158,10 @@ class OrthogonalSearch:
         self.xp = columns.xp
         self.project_candidates = project_candidates
         self.orthogonalization = orthogonalization
-        self._blocked = columns.n_candidates > 2 * working_set
-        self.working_set = min(working_set, max(16, _INSIDE_ELEMENTS // columns.n_samples))
+        self._uses_blocks = columns.n_candidates > 2 * working_set
+        self.working_set = min(working_set, max(16, _WORKING_SET_ELEMENTS // columns.n_samples))
         table = getattr(columns, "X", Y)  # whose precision is that of the products
-        self._tie = _FIRST_TIE.of(table)
+        self._tie = _INITIAL_TIE.of(table)
         self._rounding = PRODUCT_ERROR.of(table)
         self.tol = REDUNDANT.of(table) if tol is None else tol
         self.Y = columns.center_rows(columns.as_array(Y))
@@ -178,7 +178,7 @@ class OrthogonalSearch:
         self.projected = ProjectedCandidates(columns.dot(self.Y), norm2, initial_norm2, self.tol * initial_norm2)
 
     def __iter__(self) -> Iterator[Direction]:
-        yield from self._blocked_steps() if self._blocked else self._plain_steps()
+        yield from self._blocked_steps() if self._uses_blocks else self._plain_steps()
 
     def cos2(self) -> np.ndarray:
         """The criterion of every candidate now; zero for those that are excluded or redundant."""
@@ -198,7 +198,7 @@ class OrthogonalSearch:
         """About one pass over the table per block of steps; blocks grow while nothing is rolled back."""
         size, n_done = 12, 0
         # with a larger working set, proposing would cost as much as the pass that it saves
-        max_working_set = min(self.columns.n_candidates // 4, _INSIDE_ELEMENTS // self.columns.n_samples)
+        max_working_set = min(self.columns.n_candidates // 4, _WORKING_SET_ELEMENTS // self.columns.n_samples)
         while True:
             n_wanted = size if self.limit is None else min(size, max(self.limit - n_done, 1))
             n_steps = max(1, min(n_wanted, _BLOCK_ELEMENTS // self.columns.n_candidates))
@@ -235,7 +235,7 @@ class OrthogonalSearch:
         if whitener is None:
             return np.empty(0, dtype=np.int64)
         criterion = self._criterion(self.projected, whitener)
-        first = self._first_best(self.projected, whitener, criterion)
+        first = self._argmax_lowest_index(self.projected, whitener, criterion)
         if first < 0:
             return np.empty(0, dtype=np.int64)
         values = to_numpy(criterion)
@@ -264,7 +264,7 @@ class OrthogonalSearch:
         whitener = self._whitener()
         if whitener is None:
             return -1
-        return self._first_best(self.projected, whitener, self._criterion(self.projected, whitener))
+        return self._argmax_lowest_index(self.projected, whitener, self._criterion(self.projected, whitener))
 
     def _accept(self, choice: _Choice, t: Array) -> Direction:
         """Project the direction q of a step out of the candidates, given t = Z' q, and out of Y."""
@@ -314,7 +314,7 @@ class OrthogonalSearch:
             criterion = explained / (projected.norm2 if self.project_candidates else projected.initial_norm2)
         return xp.where(projected.remaining, criterion, -xp.ones_like(criterion))
 
-    def _first_best(self, projected: ProjectedCandidates, whitener: _Whitener, criterion: Array) -> int:
+    def _argmax_lowest_index(self, projected: ProjectedCandidates, whitener: _Whitener, criterion: Array) -> int:
         """Place of the largest criterion, -1 if no candidate remains; ties, up to rounding, go to the lowest index.
 
         The relative rounding grows with ``|| z_j ||^2 / || P z_j ||^2`` (norm2 is a difference) and with
@@ -324,7 +324,7 @@ class OrthogonalSearch:
         best = xp.max(criterion)
         if best < 0:
             return -1
-        near = xp.nonzero(criterion >= best * (1 - _WIDEST_TIE))[0]
+        near = xp.nonzero(criterion >= best * (1 - _LARGEST_TIE))[0]
         if near.shape[0] == 1:
             return int(near[0])
         cancellation = xp.take(projected.initial_norm2, near) / xp.take(projected.norm2, near)
@@ -343,7 +343,7 @@ class OrthogonalSearch:
         if whitener is None:
             return None
         criterion = self._criterion(projected, whitener)
-        while (place := self._first_best(projected, whitener, criterion)) >= 0:
+        while (place := self._argmax_lowest_index(projected, whitener, criterion)) >= 0:
             j = int(features[place])
             z = self.columns.columns(np.array([j]))[:, 0] if local is None else local[:, place]
             q, loading = self._orthogonalize(z)

@@ -20,7 +20,7 @@ one or a few from the solution with one more feature.
 
 Of the solvers of the squared hinge this is the one for a kernel, or for no more rows than columns, and the only one
 for the hinge and the ball: :mod:`~tamis.kernels.solvers.svm_primal` needs explicit columns and inverts D x D matrices,
-:mod:`~tamis.kernels.solvers.sparse_hinge` has a group norm as its penalty.
+:mod:`~tamis.kernels.solvers.squared_hinge_group_lasso` has a group norm as its penalty.
 """
 
 from __future__ import annotations

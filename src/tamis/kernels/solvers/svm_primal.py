@@ -13,7 +13,7 @@ in :math:`O(d^2 + nd)`.
 
 Of the solvers of the squared hinge this is the one for more rows than columns: the active-set method of
 :mod:`~tamis.kernels.solvers.svm_dual` inverts a matrix over all rows inside the margin, of which there are more than
-columns, and :mod:`~tamis.kernels.solvers.sparse_hinge` has a group norm as its penalty.
+columns, and :mod:`~tamis.kernels.solvers.squared_hinge_group_lasso` has a group norm as its penalty.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class EliminationSolver(ABC):
         return None
 
     @property
-    def noise(self) -> float:
+    def rounding_tol(self) -> float:
         """Criterion that rounding alone explains."""
         return 0.0
 

@@ -43,7 +43,7 @@ class KernelSolver(SubproblemSolver):
         return self.kernel.remaining
 
     @property
-    def noise(self) -> float:
+    def rounding_tol(self) -> float:
         """Change of a squared norm that rounding alone explains."""
         V = np.abs(self._dual_variables())
         return WEIGHT_ERROR * float(np.einsum("mi,ij,mj->", V, np.abs(self.kernel.matrix), V))

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import HasMethods
-from tamis.base import Candidates, Elimination, Ranker, Ranking, Step, StepSize, batch_size
+from tamis.base import Candidates, Elimination, Ranker, Ranking, Step, StepSize, n_to_eliminate
 from tamis.kernels.arrays.copies import order_columns
 from tamis.kernels.arrays.scaling import rescale_columns, standardize_columns, varying_columns
 from tamis.rank.backward._linear_saliency import check_known, saliency_of
@@ -281,7 +281,7 @@ class WeightPruning(NetworkElimination):
         saliency = self._saliency()
         worth = self._first_layer(saliency).sum(axis=1)
         weights = np.flatnonzero(self._is_weight)
-        deleted = weights[np.argsort(saliency[weights], kind="stable")[: batch_size(step, weights.size)]]
+        deleted = weights[np.argsort(saliency[weights], kind="stable")[: n_to_eliminate(step, weights.size)]]
         self._is_weight[deleted] = False
         self.network.theta[deleted] = 0.0
         connected = np.flatnonzero(self._first_layer(self._is_weight).any(axis=1))

@@ -25,7 +25,7 @@ from tamis.base import (
     Step,
     StepSize,
     ascending,
-    batch_size,
+    n_to_eliminate,
     track,
 )
 from tamis.kernels.arrays.scaling import (
@@ -337,7 +337,7 @@ class PerceptronRounds(Elimination):
 
     def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
         """Those that can be spared; where none can, as many as ``step`` says."""
-        n_leaving = self._n_spare or (batch_size(step, self.n_remaining) if self._has_slack else self.n_remaining)
+        n_leaving = self._n_spare or (n_to_eliminate(step, self.n_remaining) if self._has_slack else self.n_remaining)
         candidates, criteria = self.ordered()
         return candidates[:n_leaving], criteria[:n_leaving]
 

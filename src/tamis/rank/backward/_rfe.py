@@ -23,7 +23,7 @@ from tamis.base import (
     Ranking,
     Step,
     StepSize,
-    batch_size,
+    n_to_eliminate,
 )
 from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.kernels.arrays.scaling import standardize_columns
@@ -260,9 +260,9 @@ class WeightElimination(Elimination):
         return self.solver.n_features
 
     @property
-    def noise(self) -> float:  # type: ignore[override]
+    def rounding_tol(self) -> float:  # type: ignore[override]
         """Criterion that rounding alone explains."""
-        return self.solver.noise
+        return self.solver.rounding_tol
 
     def criteria(self) -> np.ndarray:
         """Contributions to the squared norm."""
@@ -270,7 +270,7 @@ class WeightElimination(Elimination):
 
     def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
         """The least, without computing all criteria where the solver can do that."""
-        least = self.solver.least() if batch_size(step, self.n_remaining) == 1 else None
+        least = self.solver.least() if n_to_eliminate(step, self.n_remaining) == 1 else None
         return super().next_to_leave(step) if least is None else (np.array([least[0]]), np.array([least[1]]))
 
     def remove(self, leaving: np.ndarray) -> None:
@@ -351,7 +351,7 @@ def _prepare(X: Any, standardize: bool, centered: bool) -> Any:
 def _warn_of_zero_weights(solver: EliminationSolver) -> None:
     """An order of weights that are all zero means nothing."""
     norm2 = solver.squared_norm
-    if norm2 is not None and 0 < norm2 <= solver.noise * solver.n_features:
+    if norm2 is not None and 0 < norm2 <= solver.rounding_tol * solver.n_features:
         warnings.warn(
             "RFE's model gives no feature a weight, so that the order is that of the columns: classes are too "
             "unbalanced for its cost C; raise C, or use class_weight='balanced'",

@@ -309,7 +309,7 @@ class BoundElimination(Elimination):
     def _judge(self) -> None:
         """Criteria of all that remain, and what is reported of them, by the SVMs as they are trained."""
         bound = self._bound(self.kernel.matrix, self.svms)
-        self.noise = _NOISE * bound.value
+        self.rounding_tol = _NOISE * bound.value
         self._info = self._describe(bound)
         if self.criterion in ("fixed", "retrain"):
             self._judged = self._changes(bound)

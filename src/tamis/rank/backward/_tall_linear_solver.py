@@ -65,7 +65,7 @@ class TallLinearSolver(SubproblemSolver):
         return float((self._weights() ** 2).sum())
 
     @property
-    def noise(self) -> float:
+    def rounding_tol(self) -> float:
         """Squared weight that rounding alone explains."""
         if not self._is_dual:
             return 0.0

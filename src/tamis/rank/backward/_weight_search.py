@@ -21,7 +21,7 @@ from scipy import sparse
 from tamis.kernels.arrays.tolerances import NEGLIGIBLE_WEIGHT2, TIE, WEIGHT_ERROR
 
 _MIN_CANDIDATES = 512
-_CANDIDATE_FRACTION = 8  # or one in so many of the remaining features
+_FEATURES_PER_CANDIDATE = 8  # or one in so many of the remaining features
 _COMPACT = 0.7  # fraction of remaining rows below which the table is copied without the eliminated ones
 
 
@@ -69,18 +69,18 @@ class WeightSearch:
         """The feature of least squared weight, the last of equals; ``V`` has one row of dual variables per model."""
         if self._candidate_table is not None:
             squares = squared_weights(self._candidate_table, V)
-            squares += self._eliminated
+            squares += self._elimination_penalty
             least = float(squares.min())
             drift = (V - self._V_at_pass).ravel()
             limit = self._least_other - self._largest_norm * math.sqrt(
                 float(drift @ drift)
             )  # least weight of any other
-            if limit > 0 and least * (1.0 + TIE.float64) + self._nothing < limit**2:
+            if limit > 0 and least * (1.0 + TIE.float64) + self._weight2_tol < limit**2:
                 return self._pick(squares, least)
         squares = self._choose_candidates(V)
         return self._pick(squares, squares.min())
 
-    def noise(self, V: np.ndarray) -> float:
+    def rounding_tol(self, V: np.ndarray) -> float:
         """Squared weight that rounding alone explains."""
         return (WEIGHT_ERROR * float(self._norm.max()) * float(np.linalg.norm(V))) ** 2
 
@@ -90,7 +90,7 @@ class WeightSearch:
         self._is_remaining[row] = False
         self.n_remaining -= 1
         if self._candidate_table is not None and self._candidate[row] >= 0:
-            self._eliminated[self._candidate[row]] = np.inf
+            self._elimination_penalty[self._candidate[row]] = np.inf
         return self._table[row]
 
     def remove(self, features: np.ndarray) -> Any:
@@ -100,11 +100,11 @@ class WeightSearch:
         self.n_remaining -= rows.size
         if self._candidate_table is not None:
             candidates = self._candidate[rows]
-            self._eliminated[candidates[candidates >= 0]] = np.inf
+            self._elimination_penalty[candidates[candidates >= 0]] = np.inf
         return self._table[rows]
 
     def _pick(self, squares: np.ndarray, least: float) -> tuple[int, float]:
-        is_least = squares <= least * (1.0 + TIE.float64) + self._nothing
+        is_least = squares <= least * (1.0 + TIE.float64) + self._weight2_tol
         last = is_least.size - 1 - int(is_least[::-1].argmax())  # candidates ascend
         return int(self._features[self._candidate_rows[last]]), float(squares[last])
 
@@ -116,12 +116,14 @@ class WeightSearch:
         self.n_passes += 1
         self._compact(_COMPACT)
         squares = np.where(self._is_remaining, squared_weights(self._table, V), np.inf)
-        self._nothing = max(NEGLIGIBLE_WEIGHT2 * float(squares[self._is_remaining].max()), self.noise(V))
+        self._weight2_tol = max(NEGLIGIBLE_WEIGHT2 * float(squares[self._is_remaining].max()), self.rounding_tol(V))
         self._least_other, self._largest_norm = np.inf, 0.0
-        n_candidates = max(_MIN_CANDIDATES, self.n_remaining // _CANDIDATE_FRACTION)
+        n_candidates = max(_MIN_CANDIDATES, self.n_remaining // _FEATURES_PER_CANDIDATE)
         others = np.zeros(0, dtype=bool)
         if n_candidates < self.n_remaining:
-            highest = np.partition(squares, n_candidates - 1)[n_candidates - 1] * (1.0 + TIE.float64) + self._nothing
+            highest = (
+                np.partition(squares, n_candidates - 1)[n_candidates - 1] * (1.0 + TIE.float64) + self._weight2_tol
+            )
             others = self._is_remaining & (squares > highest)
             self._candidate_rows = np.flatnonzero(squares <= highest)
         else:
@@ -130,7 +132,7 @@ class WeightSearch:
             self._least_other = float(np.sqrt(squares[others].min()))
             self._largest_norm = float(self._norm[others].max())
         self._candidate_table, self._V_at_pass = self._table[self._candidate_rows], V.copy()
-        self._eliminated = np.zeros(self._candidate_rows.size)  # infinite for candidates eliminated since
+        self._elimination_penalty = np.zeros(self._candidate_rows.size)  # infinite for candidates eliminated since
         self._candidate = np.full(self._features.size, -1)  # position of every row of the table among the candidates
         self._candidate[self._candidate_rows] = np.arange(self._candidate_rows.size)
         return squares[self._candidate_rows]

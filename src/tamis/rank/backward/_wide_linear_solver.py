@@ -53,9 +53,9 @@ class WideLinearSolver(SubproblemSolver):
         return self.search.n_remaining
 
     @property
-    def noise(self) -> float:
+    def rounding_tol(self) -> float:
         """Squared weight that rounding alone explains."""
-        return self.search.noise(self._dual_variables())
+        return self.search.rounding_tol(self._dual_variables())
 
     def criteria(self) -> np.ndarray:
         """Squared weights."""

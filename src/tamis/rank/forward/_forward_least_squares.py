@@ -97,9 +97,9 @@ class ForwardLeastSquares(LeastSquaresRanker):
         self.dictionary = dictionary
         self.groups = groups
 
-    def _directions(self, columns: Columns, Y: np.ndarray, n_first: int | None) -> Iterator[Direction]:
+    def _directions(self, columns: Columns, Y: np.ndarray, n_top: int | None) -> Iterator[Direction]:
         search = OrthogonalSearch(
-            columns, Y, project_candidates=False, tol=self.tol, limit=n_first if self.algorithm == "omp" else None
+            columns, Y, project_candidates=False, tol=self.tol, limit=n_top if self.algorithm == "omp" else None
         )
         if self.algorithm == "omp":
             return iter(search)
@@ -108,7 +108,7 @@ class ForwardLeastSquares(LeastSquaresRanker):
                 "algorithm='lars' takes neither a dictionary nor more than two classes at once; use algorithm='omp', "
                 "or multiclass='ovr' or 'ovo'"
             )
-        return search.follow(_lars_order(columns, search, n_first))
+        return search.follow(_lars_order(columns, search, n_top))
 
     def _group_directions(self, columns: Columns, members: list[np.ndarray], Y: np.ndarray) -> Iterable[GroupDirection]:
         if self.algorithm == "lars":

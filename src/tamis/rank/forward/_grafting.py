@@ -168,13 +168,13 @@ class Grafting(Ranker):
         self.groups = groups
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        return self._rank_first(candidates, y, rng, None)
+        return self._rank_top(candidates, y, rng, None)
 
-    def _rank_first(
-        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
+    def _rank_top(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Ranking:
         self._grafted = self._problem(candidates.table, y)
-        return self._graft(self._grafted, candidates, n_first)
+        return self._graft(self._grafted, candidates, n_top)
 
     def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
         """Graft, stop, and fit the model on what is kept."""
@@ -201,12 +201,12 @@ class Grafting(Ranker):
         weights = {"l2": self.l2, "l0": self.l0}
         return GraftingProblem(X, target, loss, **weights, tol=self.tol, step=self.step, standardize=self.standardize)
 
-    def _graft(self, problem: GraftingProblem, candidates: Candidates, n_first: int | None) -> Ranking:
+    def _graft(self, problem: GraftingProblem, candidates: Candidates, n_top: int | None) -> Ranking:
         """Rank by when the first weight entered: for good at one alpha, for the first time along a path."""
         search = problem.search
-        by_path = self.alpha == "path" or (self.alpha == "auto" and not self._chooses_itself())
+        by_path = self.alpha == "path" or (self.alpha == "auto" and not self._method_sets_size())
         if by_path:
-            grafts = _follow_path(search, candidates, n_first)
+            grafts = _follow_path(search, candidates, n_top)
         else:
             alpha = search.alpha_max * _AUTO if self.alpha == "auto" else float(self.alpha) / problem.unit
             grafts = search.descend(alpha)
@@ -247,14 +247,14 @@ class Grafting(Ranker):
             self.coef_, self.intercept_, self.classes_ = coef, model.intercept, model.classes
 
 
-def _follow_path(search: GraftingSearch, candidates: Candidates, n_first: int | None) -> Iterator[Graft]:
-    """Graft while alpha falls, until weights of ``n_first`` candidates have entered."""
+def _follow_path(search: GraftingSearch, candidates: Candidates, n_top: int | None) -> Iterator[Graft]:
+    """Graft while alpha falls, until weights of ``n_top`` candidates have entered."""
     found: set[int] = set()
     for alpha in search.alpha_max * _PATH:
         for graft in search.descend(float(alpha)):
             found.add(candidates.candidate_of(graft.feature))
             yield graft
-        if n_first is not None and len(found) >= n_first:
+        if n_top is not None and len(found) >= n_top:
             return
 
 

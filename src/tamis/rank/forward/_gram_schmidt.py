@@ -115,8 +115,8 @@ class GramSchmidt(LeastSquaresRanker):
         self.dictionary = dictionary
         self.groups = groups
 
-    def _directions(self, columns: Columns, Y: np.ndarray, n_first: int | None) -> Iterator[Direction]:
-        return iter(OrthogonalSearch(columns, Y, orthogonalization=self.orthogonalization, tol=self.tol, limit=n_first))
+    def _directions(self, columns: Columns, Y: np.ndarray, n_top: int | None) -> Iterator[Direction]:
+        return iter(OrthogonalSearch(columns, Y, orthogonalization=self.orthogonalization, tol=self.tol, limit=n_top))
 
     def _group_directions(self, columns: Columns, members: list[np.ndarray], Y: np.ndarray) -> Iterable[GroupDirection]:
         return GroupSearch(columns, members, Y, tol=self.tol)

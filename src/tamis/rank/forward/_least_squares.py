@@ -61,7 +61,7 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
     groups: Any
 
     @abstractmethod
-    def _directions(self, columns: Columns, Y: np.ndarray, n_first: int | None) -> Iterator[Direction]:
+    def _directions(self, columns: Columns, Y: np.ndarray, n_top: int | None) -> Iterator[Direction]:
         """The method's search."""
 
     @abstractmethod
@@ -130,17 +130,17 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         return GroupSearch(columns, candidates.members, values, tol=self.tol)
 
     def _steps(
-        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Iterator[Step]:
         target = encode_target(np.asarray(y), self.task)
         columns = candidates.as_columns(fit_intercept=self.fit_intercept)
         self._set_null_model(columns, target.values, target.classes, candidates.sample_weight)
-        n_first = min((most for most in (n_first, self.max_features) if most is not None), default=None)
+        n_top = min((most for most in (n_top, self.max_features) if most is not None), default=None)
         if candidates.members is None:
-            directions: Iterable[Any] = self._directions(columns, target.values, n_first)
+            directions: Iterable[Any] = self._directions(columns, target.values, n_top)
         else:
             directions = self._group_directions(columns, candidates.members, target.values)
-        return islice(self._described(columns, target.values, directions), n_first)
+        return islice(self._described(columns, target.values, directions), n_top)
 
     def _path_along(self, candidates: Candidates, y: np.ndarray | None, order: np.ndarray) -> tuple[Step, ...]:
         values = self.encode_target(np.asarray(y))

@@ -145,19 +145,19 @@ class DropOneOut(EliminationRanker):
         from tamis.rank.neural._network import train_proximal
 
         shape = network.layers[0][0].shape
-        n_first = shape.numel()
+        n_top = shape.numel()
 
         def penalty(theta: Any) -> Any:
-            return sparse_group_lasso(theta[:n_first].view(shape), self.sparsity, self.l1_ratio)
+            return sparse_group_lasso(theta[:n_top].view(shape), self.sparsity, self.l1_ratio)
 
         def shrink(theta: Any, length: float) -> Any:
-            first = theta[:n_first].view(shape)
+            first = theta[:n_top].view(shape)
             first.copy_(sparse_group_lasso_step(first, length, self.sparsity, self.l1_ratio))
             return theta
 
         return train_proximal(
             network,
-            self._decayed(network, task, after=n_first),
+            self._decayed(network, task, after=n_top),
             penalty,
             shrink,
             max_iter=self.max_iter,

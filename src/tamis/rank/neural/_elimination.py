@@ -66,7 +66,7 @@ class Plan:
 
 
 @dataclass
-class Elimination:
+class EliminationRecord:
     """Columns in the order of their elimination, each with its score then, and the loss at every step."""
 
     eliminated: list[int] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Trainer:
         self.loader, self.plan = loader, plan
         self.targets = weight_components(scores, _SINGULAR_VALUE_POWER)
         self.n_inputs = n_inputs
-        self.result = Elimination()
+        self.result = EliminationRecord()
         sums = scores[:, :width].std(unbiased=False) + torch.finfo(scores.dtype).tiny
         start = loadings.new_zeros(n_inputs, width)
         start[:, : loadings.shape[1]] = loadings[:, :width] * (_PREACTIVATION_STD / sums)
@@ -113,7 +113,7 @@ class Trainer:
             if n_kept < len(V):
                 self._eliminate(n_kept)
 
-    def close(self) -> Elimination:
+    def close(self) -> EliminationRecord:
         """Eliminate the features that remain, the least important first."""
         if len(self.result.eliminated) < self.n_inputs:
             self._eliminate(0)
@@ -176,7 +176,7 @@ class Trainer:
         self.encoder.load_state_dict(state["encoder"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scores = state["scores"].to(self.scores)
-        self.result = Elimination(**state["result"])
+        self.result = EliminationRecord(**state["result"])
 
 
 def _optimizer(encoder: Encoder) -> torch.optim.Adam:
@@ -201,7 +201,7 @@ def eliminate_features(
     checkpoint: Checkpoint,
     saved: dict[str, Any] | None,
     watch: Callable[[Iterable[int]], Iterable[int]],
-) -> Elimination:
+) -> EliminationRecord:
     """Train until one feature remains, or a callback stops the steps."""
     trainer = Trainer(loader, plan, generator)
     if saved is not None:

@@ -133,7 +133,7 @@ class Splitter:
 
     def draw(self, rng: np.random.RandomState) -> Split:
         """Two draws with replacement, independent of each other."""
-        train, train_count = np.unique(self._draw_all_classes(rng), return_counts=True)
+        train, train_count = np.unique(self._draw_rows_covering_classes(rng), return_counts=True)
         test, test_count = np.unique(self._draw_test(train, rng), return_counts=True)
         return self.split(train, test, train_count, test_count)
 
@@ -151,7 +151,7 @@ class Splitter:
                 return rng.permutation(remaining)[: self.n_rows]
         return rng.randint(self.codes.size, size=self.n_rows)
 
-    def _draw_all_classes(self, rng: np.random.RandomState) -> np.ndarray:
+    def _draw_rows_covering_classes(self, rng: np.random.RandomState) -> np.ndarray:
         """Uniform draw of rows; a row of each class that was missed replaces one whose class has others."""
         drawn = rng.randint(self.codes.size, size=self.n_rows)
         count = np.bincount(self.codes[drawn], minlength=self.n_classes)
@@ -208,7 +208,7 @@ class Energy:
             errors[places] = split.errors(self.learner.predict_split(self.table, columns, split, seed))
         return errors
 
-    def first_step(self, seed: int) -> float:
+    def initial_learning_rate(self, seed: int) -> float:
         """A first step whose random part changes log P by a standard deviation of ``_FIRST_NOISE``.
 
         At the uniform probability, the mean of error times counts over B subsets of k out of D features has a standard
@@ -250,7 +250,7 @@ class ExactEnergy:
         """Energy and ``E[g C]``."""
         return exact_energy(self.draws, self.errors, probability)
 
-    def first_step(self, seed: int) -> float:
+    def initial_learning_rate(self, seed: int) -> float:
         """A first step that changes log P by ``_FIRST_EXACT_CHANGE`` at most."""
         uniform = np.full(self.n_features, 1.0 / self.n_features)
         _, counted = exact_energy(self.draws, self.errors, uniform)

@@ -151,7 +151,7 @@ class OFW(Ranker):
     columns. Deviations from the paper, whose Figures 3 and 4 are wrong as printed: signs and factors are those of Eqs.
     8 to 12; all subsets of a step share one pair of row draws; a draw that misses a class is given a row of it; a
     feature drawn twice counts once for the learner; no weight changes by more than a factor e, or 0.3 / |F| in the
-    Euclidean methods, in one step; steps that leave the simplex are projected back ("n_outside" in ``certificate_``);
+    Euclidean methods, in one step; steps that leave the simplex are projected back (``n_projections``);
     the stopping rule is relative to the largest weight, looks back to the last snapshot before n - n / mu, and not
     before 20 mu steps. Features that are copies of another to the last digit, and constant ones, take no part, nor does
     a group whose columns are copies of another's; a column that two groups hold counts once where both are drawn.

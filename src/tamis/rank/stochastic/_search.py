@@ -27,7 +27,7 @@ class State:
     rng: np.random.RandomState
     energy: list[float] = field(default_factory=list)
     effective: list[float] = field(default_factory=list)
-    n_outside: int = 0
+    n_projections: int = 0
     stride: int = 1
     taken_at: list[int] = field(default_factory=list)
     snapshots: list[np.ndarray] = field(default_factory=list)
@@ -67,7 +67,7 @@ class State:
             "rng_rest": np.array(rest, dtype=float),
             "energy": np.array(self.energy),
             "effective": np.array(self.effective),
-            "counts": np.array([self.n_outside, self.stride]),
+            "counts": np.array([self.n_projections, self.stride]),
             "taken_at": np.array(self.taken_at),
             "snapshots": np.array(self.snapshots),
         }
@@ -78,13 +78,13 @@ class State:
         position, has_gauss, cached = arrays["rng_rest"].tolist()
         rng = np.random.RandomState()
         rng.set_state(("MT19937", arrays["rng_keys"], int(position), int(has_gauss), cached))
-        n_outside, stride = arrays["counts"].tolist()
+        n_projections, stride = arrays["counts"].tolist()
         return cls(
             arrays["probability"],
             rng,
             arrays["energy"].tolist(),
             arrays["effective"].tolist(),
-            n_outside,
+            n_projections,
             stride,
             arrays["taken_at"].tolist(),
             list(arrays["snapshots"]),
@@ -145,7 +145,7 @@ class SearchResult:
             "n_iter": self.n_iter,
             "change": self.change,
             "energy": self.energy,
-            "n_outside": self.state.n_outside,
+            "n_projections": self.state.n_projections,
         }
 
 
@@ -163,7 +163,7 @@ def minimize_energy(
     n_features = energy.n_candidates
     task = ExactEnergy(energy, np.random.RandomState(seed)) if descent.method == "exact" else energy
     if descent.learning_rate == "auto":
-        descent = clone(descent).set_params(learning_rate=task.first_step(seed))
+        descent = clone(descent).set_params(learning_rate=task.initial_learning_rate(seed))
     uniform = np.full(n_features, 1.0 / n_features)
     state = State(uniform, np.random.RandomState(seed)) if saved is None else State.from_arrays(saved)
     for _ in track(take_steps(state, task, descent, tol, max_iter)):
@@ -184,7 +184,7 @@ def take_steps(
     while state.n_iter < max_iter and not state.has_converged(descent.mu, tol):
         value, counted = energy.evaluate(state.probability, state.rng)
         state.probability, outside = descent.step(state.probability, counted, state.n_iter, state.rng)
-        state.n_outside += outside
+        state.n_projections += outside
         state.energy.append(value)
         state.effective.append(effective_number(state.probability))
         state.take_snapshot()

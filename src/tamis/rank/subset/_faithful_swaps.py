@@ -1,6 +1,6 @@
 r"""Local search by swaps: kept features are replaced one at a time while the leave-one-out FIT of the set increases.
 
-The leave-one-out FIT of a set S (see :mod:`tamis.kernels.neighbors.faithfulness`),
+The leave-one-out FIT of a set S (see :mod:`tamis.kernels.neighbors.fit_criterion`),
 
     FIT(S) = 1 - mean_i || phi_i - mean_{k in N_S(i)} phi_k ||^2,    (phi_i' phi_k) = K,
 
@@ -20,13 +20,14 @@ import numpy as np
 
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.tolerances import NEAREST_TIE
-from tamis.kernels.neighbors.faithfulness import fit_from_gram
+from tamis.kernels.neighbors.fit_criterion import fit_from_gram
 from tamis.rank.subset._alignment import AlignmentSearch
 
-_NEAR, _NEAR_FOR_ONE = 24, 240  # least L; and for a single column, as a swap among few columns changes distances more
-_WIDE, _WIDE_FOR_ONE = 128, 5000  # the same for W
+# Least L, and for a single column, as a swap among few columns changes distances more; the same for W.
+_MIN_SHORTLIST, _MIN_SHORTLIST_FOR_ONE = 24, 240
+_MIN_NEIGHBORS, _MIN_NEIGHBORS_FOR_ONE = 128, 5000
 _FEW_ROWS = 513  # rows up to which W is all others
-_ROUND = 10  # columns tried before the W nearest are found anew
+_COLUMNS_PER_REFRESH = 10  # columns tried before the W nearest are found anew
 _CANDIDATES = 64  # columns screened to replace one
 _MAX_TRIED = 3  # of these, at most so many are tried on W rows
 _MIN_INCREASE = 1e-9  # of FIT; less is rounding
@@ -98,8 +99,8 @@ class SwapSearch:
         self.n_neighbors = n_neighbors
         self.queries = queries
         self.n_swaps = 0
-        wide = max(_WIDE, _WIDE_FOR_ONE // len(alignment.kept), 4 * n_neighbors)
-        self._n_near = max(_NEAR, _NEAR_FOR_ONE // len(alignment.kept), 3 * n_neighbors)
+        wide = max(_MIN_NEIGHBORS, _MIN_NEIGHBORS_FOR_ONE // len(alignment.kept), 4 * n_neighbors)
+        self._n_near = max(_MIN_SHORTLIST, _MIN_SHORTLIST_FOR_ONE // len(alignment.kept), 3 * n_neighbors)
         self._n_wide = len(Z) - 1 if len(Z) <= _FEW_ROWS else min(wide, len(Z) - 1)
         self._columns = np.ascontiguousarray(Z.T, dtype=np.float32)
         self._gram = gram.astype(np.float32)
@@ -111,7 +112,7 @@ class SwapSearch:
         """Try to swap at most ``tries`` of the kept columns, the least useful first; how much FIT increased."""
         before = self.history[-1]
         order = self.alignment.by_least_loss()[:tries]
-        for some in blocks(len(order), _ROUND):
+        for some in blocks(len(order), _COLUMNS_PER_REFRESH):
             n_swaps = sum(self._swap(column) for column in order[some])
             self._find_neighbors()
             if self._fit < self.history[-1]:

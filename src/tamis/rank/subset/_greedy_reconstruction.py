@@ -85,7 +85,7 @@ class GreedyReconstruction(SequentialRanker):
         self.groups = groups
 
     def _steps(
-        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Iterator[Step]:
         explained = 0.0
         Z, norm2 = center_columns(candidates.table, scale=self.standardize, share=True)

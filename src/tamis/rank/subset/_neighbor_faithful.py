@@ -16,7 +16,7 @@ from tamis.kernels.arrays.scaling import (
     scale_columns,
     standard_deviations,
 )
-from tamis.kernels.neighbors.faithfulness import own_neighbors, r2_from_neighbors
+from tamis.kernels.neighbors.fit_criterion import own_neighbors, r2_from_neighbors
 from tamis.rank.subset._faithful_set import MAX_GREEDY, FaithfulSet, Start
 
 _PASSES = 2  # over the kept features
@@ -143,7 +143,7 @@ class NeighborFaithful(SequentialRanker):
         return FaithfulSet(rescale_columns(X), min(self.n_neighbors, len(X) - 1), rng)
 
     def _steps(
-        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Iterator[Step]:
         return self._in_order(self._search(candidates.table, rng))
 
@@ -151,14 +151,14 @@ class NeighborFaithful(SequentialRanker):
         for column, gain in search.order(kept):
             yield Step(int(search.columns[column]), gain)
 
-    def _rank_first(
-        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
+    def _rank_top(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Ranking:
         """The best set of the given size before all others; without one, the nested order."""
-        if n_first is None:
-            return super()._rank_first(candidates, y, rng, None)
+        if n_top is None:
+            return super()._rank_top(candidates, y, rng, None)
         search = self._search(candidates.table, rng)
-        kept, certificate = self._find(search, n_first)
+        kept, certificate = self._find(search, n_top)
         path = list(self._in_order(search, kept))
         return replace(self._ranking(candidates, path), certificate={"converged": True, **certificate})
 

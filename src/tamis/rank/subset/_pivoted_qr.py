@@ -95,7 +95,7 @@ class PivotedQR(SequentialRanker):
         self.groups = groups
 
     def _steps(
-        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_first: int | None
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Iterator[Step]:
         Z, norm2 = center_columns(candidates.table, scale=self.standardize)
         if candidates.members is not None:

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.externals.array_api_compat import array_namespace, device, is_numpy_namespace
 
+from tamis._sklearn import array_namespace, device, is_numpy_namespace
 from tamis.dictionary._base import Dictionary, FiniteDictionary
 from tamis.kernels.arrays.blocks import blocks
 
@@ -42,7 +42,7 @@ class FeatureMap:
         return self.parameter.tobytes()
 
 
-class Candidates(Protocol):
+class MapCandidates(Protocol):
     """Where candidates come from.
 
     ``parameters`` are rows of parameters, or indices in a finite dictionary.

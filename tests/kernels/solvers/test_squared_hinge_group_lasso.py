@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from tamis.kernels.solvers.sparse_hinge import SquaredHingeGroupLasso, best_intercept
+from tamis.kernels.solvers.squared_hinge_group_lasso import SquaredHingeGroupLasso, best_intercept
 from tests.oracles.hinge_fista import duality_gap, objective, solve_by_fista, violation
 
 QUICK = settings(deadline=None, max_examples=60, derandomize=True)

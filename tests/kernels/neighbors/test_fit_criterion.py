@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tamis.kernels.neighbors.faithfulness import (
+from tamis.kernels.neighbors.fit_criterion import (
     fit_along,
     fit_from_gram,
     fit_of_all,
