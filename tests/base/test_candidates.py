@@ -78,7 +78,7 @@ def test_a_ranking_of_groups_is_one_of_their_columns():
     assert columns.order.tolist() == [3, 0, 2]
     np.testing.assert_array_equal(columns.scores, [1.0, np.nan, 1.0, 5.0, np.nan])
     assert [(each.feature, each.info["group"]) for each in columns.path] == [(3, "w"), (0, "u"), (2, "u")]
-    assert (decision.n_features, decision.reason) == (3, "because: 3 columns of 2 groups")
+    assert (decision.n_features, decision.reason) == (3, "because (3 columns of 2 groups)")
     assert groups.fitted_attributes(ranking)["group_order_"].tolist() == ["w", "u"]
 
 

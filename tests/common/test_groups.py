@@ -3,10 +3,13 @@
 import inspect
 
 import numpy as np
+import pandas
 import pytest
+import torch
 from sklearn.base import clone
 
 import tamis
+from tamis import GramSchmidt, MaxVariance, SVMBoundElimination, TreeSelector
 from tamis.base import Ranker
 from tamis.stop import CrossValidation, MonteCarloProbe
 from tamis.testing import instances
@@ -89,3 +92,39 @@ def test_rules_that_rank_again_decide_on_groups(name, rule):
 def test_a_wrong_number_of_labels_is_refused(name):
     with pytest.raises(ValueError, match="groups has 2 labels, but X has 9 columns"):
         getattr(tamis, name)(groups=["a", "b"]).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "labels", [[1, 1, None] * 3, [1, 2, np.nan] * 3, pandas.array([1, None, 2] * 3, dtype="Int64"), [[1], [2], [3]] * 3]
+)
+def test_a_missing_label_is_refused(labels):
+    with pytest.raises(ValueError, match="cannot be a label"):
+        MaxVariance(groups=labels).fit(X)
+
+
+def test_labels_may_be_a_tensor():
+    labels = torch.asarray([0, 0, 1, 1, 1, 2, 2, 2, 2])
+    assert sorted(MaxVariance(groups=labels).fit(X).group_order_) == [0, 1, 2]
+
+
+def test_bounds_do_not_prefer_groups_for_their_size():
+    rng = np.random.RandomState(0)
+    labels = np.repeat(list("abcd"), [1, 3, 5, 3])
+    for _ in range(3):
+        table = rng.standard_normal((60, 12))
+        y = table[:, 1] + table[:, 5] + 0.5 * rng.standard_normal(60) > 0
+        for criterion in ("fixed", "retrain", "descent"):
+            found = SVMBoundElimination(groups=labels, criterion=criterion, stop=None).fit(table, y)
+            assert set(found.group_order_[:2]) == {"b", "c"}
+
+
+def test_a_method_that_chooses_counts_columns_as_its_rule_does():
+    found = TreeSelector(groups=LABELS).fit(X, Y)
+    assert found.n_chosen_ == found.n_features_ == found.stop_.n_features
+    assert found.stop_.n_groups == found.stop_.n_candidates == len(set(LABELS[found.support_]))
+
+
+def test_redundant_groups_are_told_by_their_labels():
+    labels = [*LABELS, "copy", "copy"]
+    found = GramSchmidt(groups=labels, stop=None).fit(np.column_stack([X, -X[:, LABELS == "v"]]), Y)
+    assert found.redundant_["v"].tolist() == ["copy"]

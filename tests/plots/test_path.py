@@ -49,3 +49,15 @@ def test_every_rule_with_a_curve_can_be_drawn_on_given_axes(data, rule):
 def test_a_mere_number_of_features_has_no_curve(data):
     with pytest.raises(ValueError, match="CorrelationScore was cut by a number of features"):
         PathDisplay.from_estimator(CorrelationScore(stop=3).fit(*data))
+
+
+def test_groups_are_drawn_as_groups():
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((60, 6))
+    found = GramSchmidt(groups=["a", "a", "b", "b", "b", "c"]).fit(X, X[:, 2] + X[:, 4] + 0.1 * rng.standard_normal(60))
+    display = PathDisplay.from_estimator(found)
+    frame = display.frame()
+    assert frame["group"][0] == "b"
+    assert frame["kept"] == [True, False, False]
+    assert frame["n_groups"] == [1, 2, 3]
+    assert "groups" in display.ax_.get_xlabel()

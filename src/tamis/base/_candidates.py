@@ -73,6 +73,10 @@ class Candidates(ABC):
         """What people call candidate ``j``."""
         return self.column_name(j)
 
+    def label(self, j: int) -> Any:
+        """What fitted attributes call candidate ``j``."""
+        return j
+
     def columns_of(self, indices: np.ndarray) -> np.ndarray:
         """Columns of the table that the given candidates stand for, in their order."""
         return np.asarray(indices)
@@ -189,6 +193,10 @@ class GroupCandidates(Candidates):
         """Label of group ``j``."""
         return str(self.labels[j])
 
+    def label(self, j: int) -> Any:
+        """Label of group ``j``, as it was given."""
+        return self.labels[j]
+
     def columns_of(self, indices: np.ndarray) -> np.ndarray:
         """Columns of the given groups."""
         return np.concatenate([np.empty(0, dtype=np.int64), *(self.members[g] for g in np.asarray(indices))])
@@ -215,15 +223,24 @@ class GroupCandidates(Candidates):
 
     def to_features(self, ranking: Ranking, decision: StopDecision) -> tuple[Ranking, StopDecision]:
         """A ranking of groups as one of their columns, those of a group side by side."""
-        n_columns = self.columns_of(ranking.order[: decision.n_features]).size
-        reason = f"{decision.reason}: {n_columns} columns of {decision.n_features} groups"
+        n_groups = decision.n_features
+        n_columns = self.columns_of(ranking.order[:n_groups]).size
+        counted = f"{n_columns} column{'s' * (n_columns != 1)} of {n_groups} group{'s' * (n_groups != 1)}"
+        reason = f"{decision.reason} ({counted})"
+        n_chosen = None if ranking.n_chosen is None else self.columns_of(ranking.order[: ranking.n_chosen]).size
         path = tuple(
             replace(step, feature=int(j), info={**step.info, "group": self.labels[step.feature]})
             for step in ranking.path
             for j in self.members[step.feature]
         )
-        spread = replace(ranking, order=self.columns_of(ranking.order), scores=ranking.scores[self.codes], path=path)
-        return spread, replace(decision, n_features=n_columns, reason=reason)
+        by_column = replace(
+            ranking,
+            order=self.columns_of(ranking.order),
+            scores=ranking.scores[self.codes],
+            path=path,
+            n_chosen=n_chosen,
+        )
+        return by_column, replace(decision, n_features=n_columns, reason=reason, n_groups=n_groups)
 
     def fitted_attributes(self, ranking: Ranking) -> dict[str, Any]:
         """Labels of the groups, best first."""

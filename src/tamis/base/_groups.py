@@ -39,13 +39,23 @@ class _Alone:
 def _from_list(groups: Any, n_features: int) -> list[Any]:
     if isinstance(groups, str) or not isinstance(groups, Iterable):
         raise ValueError(f"groups={groups!r} must be a list with one label per column, or a mapping label -> columns")
-    labels = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
+    labels = groups.tolist() if hasattr(groups, "tolist") else list(groups)
     for j, label in enumerate(labels):
-        if not isinstance(label, Hashable) or label != label:
+        if not _is_label(label):
             raise ValueError(f"groups has {label!r} for column {j}, which cannot be a label; use text or whole numbers")
     if len(labels) != n_features:
         raise ValueError(f"groups has {len(labels)} labels, but X has {n_features} columns: give one per column")
     return labels
+
+
+def _is_label(label: Any) -> bool:
+    """Whether equal labels can be told from others: nothing missing, nothing that changes."""
+    if label is None or not isinstance(label, Hashable):
+        return False
+    try:
+        return bool(label == label)
+    except (TypeError, ValueError):  # a missing value of pandas equals nothing, not even itself
+        return False
 
 
 def _from_mapping(groups: Mapping[Any, Any], n_features: int, names: list[str]) -> list[Any]:

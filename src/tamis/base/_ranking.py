@@ -103,6 +103,8 @@ class StopDecision:
         What the curve was held against.
     label : str
         What the curve shows, for axes and table heads.
+    n_groups : int or None
+        How many groups of columns ``n_features`` columns are; ``curve_at`` counts groups then.
     ranking : Ranking or None
         Replaces the ranker's own, where the rule ranked many times and so knows a steadier order, or the set that the
         method selects at just this size.
@@ -116,3 +118,9 @@ class StopDecision:
     threshold: float | None = None
     label: str = ""
     ranking: Ranking | None = None
+    n_groups: int | None = None
+
+    @property
+    def n_candidates(self) -> int:
+        """How many of what ``curve_at`` counts are kept: groups where there are any, else features."""
+        return self.n_features if self.n_groups is None else self.n_groups

@@ -59,7 +59,7 @@ class StoppingRule(BaseEstimator):
             why = _OF_CANDIDATES[min(of_candidates)].format(ranker=type(ranker).__name__)
             raise ValueError(f"{type(self).__name__} {why}")
         if missing:
-            others = "MonteCarloProbe or CrossValidation" if ranker.supervised else "FITPlateau or IntrinsicDimension"
+            others = "MonteCarloProbe or CrossValidation" if ranker.supervised else "FITPlateau or CrossValidation"
             raise ValueError(
                 f"{type(self).__name__} needs a ranker that provides {', '.join(sorted(missing))}, which "
                 f"{type(ranker).__name__} does not; use {others}, which work with any ranker"

@@ -66,7 +66,10 @@ class PathDisplay:
                 f"{type(estimator).__name__} was cut by a number of features, which has no curve to draw; fit it with "
                 "a rule such as Probe, LeaveOneOut or CrossValidation"
             )
-        names = [estimator.feature_name(int(j)) for j in to_numpy(estimator.order_)]
+        if decision.n_groups is None:
+            names = [estimator.feature_name(int(j)) for j in to_numpy(estimator.order_)]
+        else:
+            names = [str(label) for label in estimator.group_order_]
         display = cls(decision, names)
         display.plot(ax=ax)
         return display
@@ -74,11 +77,14 @@ class PathDisplay:
     def frame(self) -> dict[str, list[Any]]:
         """The figure's data as columns, ready for any data frame library."""
         decision = self.decision
+        noun = "feature" if decision.n_groups is None else "group"
         columns: dict[str, list[Any]] = {
-            "n_features": decision.curve_at.tolist(),
-            "feature": [self.names[k - 1] if k > 0 else "" for k in decision.curve_at],
+            "n_features" if decision.n_groups is None else "n_groups": decision.curve_at.tolist(),
+            "feature" if decision.n_groups is None else "group": [
+                self.names[k - 1] if k > 0 else "" for k in decision.curve_at
+            ],
             decision.label: decision.curve.tolist(),
-            "kept": [bool(k <= decision.n_features) for k in decision.curve_at],
+            "kept": [bool(k <= decision.n_candidates) for k in decision.curve_at],
         }
         if decision.spread is not None:
             columns["standard error"] = decision.spread.tolist()
@@ -88,6 +94,7 @@ class PathDisplay:
         """Draw on ``ax``, or on a new figure."""
         pyplot = _pyplot()
         decision = self.decision
+        noun = "features" if decision.n_groups is None else "groups"
         named = decision.curve_at.size <= _MOST_NAMES and np.all(np.diff(decision.curve_at) == 1)
         if ax is None:
             width = max(6.4, 1.5 + 0.35 * decision.curve_at.size) if named else 6.4
@@ -95,11 +102,11 @@ class PathDisplay:
         ax.plot(decision.curve_at, decision.curve, color="0.6", zorder=1)
         if decision.spread is not None:
             ax.errorbar(decision.curve_at, decision.curve, decision.spread, fmt="none", color="0.6", zorder=1)
-        kept = decision.curve_at <= decision.n_features
+        kept = decision.curve_at <= decision.n_candidates
         for chosen, color, label in ((kept, "tab:blue", "kept"), (~kept, "tab:orange", "refused")):
             if chosen.any():
                 ax.scatter(decision.curve_at[chosen], decision.curve[chosen], color=color, label=label, zorder=2)
-        ax.axvline(decision.n_features + 0.5, color="tab:red", linewidth=1, label=f"cut at {decision.n_features}")
+        ax.axvline(decision.n_candidates + 0.5, color="tab:red", linewidth=1, label=f"cut at {decision.n_candidates}")
         if decision.threshold is not None:
             ax.axhline(
                 decision.threshold,
@@ -111,9 +118,9 @@ class PathDisplay:
         if named:
             ticks = [self.names[k - 1] if k > 0 else "none" for k in decision.curve_at]
             ax.set_xticks(decision.curve_at, ticks, rotation=45, ha="right", rotation_mode="anchor")
-            ax.set_xlabel("features in the order of the ranking")
+            ax.set_xlabel(f"{noun} in the order of the ranking")
         else:
-            ax.set_xlabel("number of features")
+            ax.set_xlabel(f"number of {noun}")
         ax.set_ylabel(decision.label)
         ax.legend(frameon=False)
         ax.spines[["top", "right"]].set_visible(False)

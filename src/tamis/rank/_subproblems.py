@@ -39,10 +39,10 @@ class SubproblemMixin(Ranker):
             is_first = (codes[rows] == against[0]).astype(int)
             found.append(ranker._fit_candidates(candidates.take_rows(rows), is_first, share))
             self.subproblems_[labels] = ranker
-        return unite(found, self.multiclass)
+        return unite(found, self.multiclass, candidates.noun)
 
 
-def unite(found: list[tuple[Ranking, StopDecision]], scheme: str) -> tuple[Ranking, StopDecision]:
+def unite(found: list[tuple[Ranking, StopDecision]], scheme: str, noun: str) -> tuple[Ranking, StopDecision]:
     """Union of selections: kept candidates first, by their best rank over the sub-problems."""
     rankings = [ranking for ranking, _ in found]
     rank = np.min([ranking.ranks() for ranking in rankings], axis=0)
@@ -56,7 +56,7 @@ def unite(found: list[tuple[Ranking, StopDecision]], scheme: str) -> tuple[Ranki
     sizes = [decision.n_features for _, decision in found]
     pairing = "one-vs-one" if scheme == "ovo" else "one-vs-rest"
     reason = (
-        f"union of {len(found)} {pairing} problems, which keep {min(sizes)} to {max(sizes)} features each; "
+        f"union of {len(found)} {pairing} problems, which keep {min(sizes)} to {max(sizes)} {noun}s each; "
         "subproblems_ holds them"
     )
     return Ranking(order[is_ranked[order]], scores, (), certificate), StopDecision(int(is_kept.sum()), reason)

@@ -104,10 +104,10 @@ class FisherTest(StoppingRule, name="fisher-test"):
 
     def _reason(self, candidates: Candidates, path: Sequence[Step], p_values: np.ndarray, kept: int) -> str:
         if kept == len(path):
-            return f"all {kept} features that could be ranked pass Fisher's test at a risk of {self.risk:g}"
+            return f"all {kept} {candidates.noun}s that could be ranked pass Fisher's test at a risk of {self.risk:g}"
         test = f"(p = {apart(p_values[kept], self.risk)}, risk {self.risk:g})"
         if self.against == "complete":
-            return f"a model of {kept} features does not differ from that of all {len(path)} ranked {test}"
+            return f"a model of {kept} {candidates.noun}s does not differ from that of all {len(path)} ranked {test}"
         name = candidates.name(path[kept].feature)
         return f"{candidates.noun} {kept + 1}, '{name}', does not improve the model {test}"
 

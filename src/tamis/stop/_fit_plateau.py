@@ -129,7 +129,9 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         values, threshold = np.array([curve.at[k] for k in sizes.tolist()]), curve.plateau - self.tolerance
         place = next(iter(np.flatnonzero(values >= threshold)), -1)
         kept = int(sizes[place])
-        reason = f"{_first(kept, n_ranked)} {values[place]:.1%} of the variance of all, leave-one-out"
+        reason = (
+            f"{_first(kept, n_ranked, curve.candidates.noun)} {values[place]:.1%} of the variance of all, leave-one-out"
+        )
         if kept < curve.candidates.n_candidates:
             reason += f"; more of them recover {curve.plateau:.1%} at best"
         if curve.plateau <= 0:
@@ -180,12 +182,12 @@ def tried_sizes(most: int) -> np.ndarray:
     return np.array(sizes)
 
 
-def _first(kept: int, ranked: int) -> str:
+def _first(kept: int, ranked: int, noun: str) -> str:
     if kept == ranked:
-        return (
-            f"all {kept} features that were ranked recover" if kept > 1 else "the only feature that was ranked recovers"
-        )
-    return f"the first {kept} features recover" if kept > 1 else "the first feature recovers"
+        plural, singular = f"all {kept} {noun}s that were ranked recover", f"the only {noun} that was ranked recovers"
+    else:
+        plural, singular = f"the first {kept} {noun}s recover", f"the first {noun} recovers"
+    return plural if kept > 1 else singular
 
 
 def _draw_rows(X: Any, max_samples: int, rng: np.random.RandomState) -> Any:

@@ -70,7 +70,7 @@ class LeaveOneOut(StoppingRule, name="leave-one-out"):
         """Cut at the smallest leave-one-out error."""
         curve = np.array([ranker.null_press_, *(step.info["press"] for step in ranking.path)])
         kept = int(np.argmin(curve))
-        reason = f"the leave-one-out error is smallest ({curve[kept]:.4g}) with {kept} features"
+        reason = f"the leave-one-out error is smallest ({curve[kept]:.4g}) with {kept} {candidates.noun}s"
         if kept == 0:
-            reason = f"no number of features predicts better than the mean alone (error {curve[0]:.4g})"
+            reason = f"no number of {candidates.noun}s predicts better than the mean alone (error {curve[0]:.4g})"
         return StopDecision(kept, reason, curve=curve, curve_at=np.arange(curve.size), label="leave-one-out error")

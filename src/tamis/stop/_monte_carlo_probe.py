@@ -125,6 +125,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             raise ValueError("MonteCarloProbe(conditional=True) takes no groups of features; use conditional=False")
         if self.fdr is None:
             check_draws(self.n_draws, self.risk)
+        else:  # what a single feature above all copies of all draws reaches, adjusted for the number of features
+            check_draws(self.n_draws, self.fdr)
 
     def divided(self, n_problems: int) -> MonteCarloProbe:
         """The same probe at the risk, or rate, divided by the number of problems, with draws enough to resolve it.
@@ -133,7 +135,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         """
         risk = self.risk / n_problems
         fdr = None if self.fdr is None else self.fdr / n_problems
-        n_draws = self.n_draws if fdr is not None else max(self.n_draws, enough_draws(risk))
+        n_draws = max(self.n_draws, enough_draws(risk if fdr is None else fdr))
         return clone(self).set_params(risk=risk, fdr=fdr, n_draws=n_draws)
 
     def decide(

@@ -51,7 +51,7 @@ class TopK(StoppingRule, name="top-k"):
         n_candidates = candidates.n_candidates
         if isinstance(self.n_features, Integral) and self.n_features > n_candidates:
             raise ValueError(
-                f"cannot keep {self.n_features} features of {n_candidates}; ask for at most {n_candidates}"
+                f"cannot keep {self.n_features} {candidates.noun}s of {n_candidates}; ask for at most {n_candidates}"
             )
 
     def most(self, n_candidates: int) -> int:

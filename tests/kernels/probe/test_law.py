@@ -119,3 +119,20 @@ def test_shape_moments_with_weights_are_those_of_repeated_rows_and_zero_for_cons
     np.testing.assert_allclose(skewness[[0, 2]], stats.skew(repeated[:, [0, 2]]), rtol=1e-10)
     np.testing.assert_allclose(kurtosis[[0, 2]], stats.kurtosis(repeated[:, [0, 2]]), rtol=1e-10)
     assert (skewness[1], kurtosis[1]) == (0, 0)
+
+
+@pytest.mark.parametrize(("v", "m", "r"), [(10, 4, 7), (19, 9, 12), (5, 2, 4), (3, 3, 1)])
+def test_subspaces_that_must_intersect_explain_everything_by_chance(v, m, r):
+    assert probe_survival(1.0, v, m, r) == 1.0
+
+
+@pytest.mark.parametrize(("v", "m", "r"), [(20, 2, 3), (30, 3, 3), (30, 4, 6), (25, 1, 8)])
+def test_the_law_of_wilks_lambda_is_that_of_random_subspaces(v, m, r):
+    rng = np.random.RandomState(0)
+    draws = []
+    for _ in range(1000):
+        U, Q = (np.linalg.qr(rng.standard_normal((v, k)))[0] for k in (m, r))
+        draws.append(1 - np.linalg.det(np.eye(m) - U.T @ Q @ Q.T @ U))
+    for share in (0.5, 0.1, 0.02):
+        level = probe_survival(np.quantile(draws, 1 - share), v, m, r)
+        assert level == pytest.approx(share, abs=4 * np.sqrt(share / 1000))

@@ -95,3 +95,47 @@ def test_survivals_against_the_targets_themselves_are_those_of_the_search(seed, 
     explained = judge_groups(X - X.mean(axis=0), members, Y - Y.mean(axis=0))
     ranks = np.array([group.size for group in members])
     np.testing.assert_allclose(search.judge()[1], probe_survival(explained, 39, U.shape[1], ranks), rtol=1e-6)
+
+
+def test_noise_that_must_explain_everything_is_not_chosen_for_it():
+    rng = np.random.RandomState(0)
+    X, labels = rng.standard_normal((20, 14)), np.arange(20) % 10
+    X[:, 12] += 3 * (labels == 0)
+    Y = (labels[:, None] == np.arange(10)).astype(float)
+    members = [np.arange(12), np.array([12]), np.array([13])]
+    explained, survival = GroupSearch(as_columns(X), members, Y).judge()
+    assert explained[0] == pytest.approx(1.0)
+    assert survival[0] == 1.0
+    assert next(iter(GroupSearch(as_columns(X), members, Y))).feature == 1
+
+
+def test_nearly_dependent_columns_are_judged_by_all_that_they_span():
+    rng = np.random.RandomState(0)
+    x = rng.uniform(-1, 1, 100)
+    powers = np.column_stack([x**k for k in range(1, 11)])
+    basis = np.linalg.qr(np.column_stack([np.ones(100), powers]))[0]
+    y = 10 * basis[:, 9:10] + 0.01 * rng.standard_normal((100, 1))
+    X = np.column_stack([powers, rng.standard_normal(100)])
+    search = GroupSearch(as_columns(X), [np.arange(10), np.array([10])], y)
+    explained, _ = search.judge()
+    step = next(iter(search))
+    assert step.feature == 0
+    assert explained[0] == pytest.approx(step.cos2, abs=1e-3)
+    assert step.cos2 > 0.99
+
+
+def test_single_precision_finds_redundant_groups():
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((50, 6))
+    mixed = [X[:, [0, 1]] @ rng.standard_normal((2, 2)) for _ in range(4)]
+    table = np.column_stack([X, *mixed])
+    members = [
+        np.array([0, 1]),
+        np.array([2, 3]),
+        np.array([4, 5]),
+        *(np.arange(6 + 2 * i, 8 + 2 * i) for i in range(4)),
+    ]
+    y = X[:, [0]] + X[:, [1]] + 0.1 * rng.standard_normal((50, 1))
+    double, single = (list(GroupSearch(as_columns(table.astype(t)), members, y)) for t in (float, np.float32))
+    assert [(s.feature, s.n_candidates) for s in single] == [(s.feature, s.n_candidates) for s in double]
+    assert single[0].redundant.size == 4

@@ -35,7 +35,8 @@ def probe_survival(cos2: Any, dof: float, n_targets: int = 1, n_columns: Any = 1
     rest = t * (dof - (m + r + 1) / 2) - m * r / 2 + 1
     share = -np.expm1(np.log1p(-np.clip(cos2, 0.0, 1.0 - 2.0**-53)) / t)
     share = np.where(np.asarray(cos2) >= 1.0, 1.0, np.where(t == 1.0, np.clip(cos2, 0.0, 1.0), share))
-    is_free = (rest > 0) & (r > 0)
+    # where m + r > v the two always intersect, so that anything explains everything
+    is_free = (rest > 0) & (r > 0) & (m + r <= dof)
     survival = np.where(is_free, betaincc(np.maximum(m * r / 2, 0.5), np.where(is_free, rest, 1.0) / 2, share), 1.0)
     return float(survival) if survival.ndim == 0 else survival
 

@@ -30,8 +30,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tamis.kernels.arrays.columns import Columns, to_numpy
-from tamis.kernels.arrays.tolerances import DEPENDENT, EXPLAINED, REDUNDANT, TIE
+from tamis.kernels.arrays.tolerances import DEPENDENT, EXPLAINED, REDUNDANT, TIE, Tolerance
 from tamis.kernels.probe.law import probe_survival
+
+# Eigenvalue of the Gram matrix of a group's unit columns below which a direction is rounding. Columns are taken as long
+# as 1e-10 of their squared norm remains (REDUNDANT); ten nearly dependent ones may have an eigenvalue far below that.
+_MIN_EIGENVALUE = Tolerance(1e-13, 1e-5)
 
 
 @dataclass(frozen=True)
@@ -112,9 +116,11 @@ class GroupSearch:
         self.columns = columns
         self.members = members
         self.project_candidates = project_candidates
-        self.tol = REDUNDANT.float64 if tol is None else tol
+        table = getattr(columns, "X", Y)  # whose precision is that of the products
+        self.tol = REDUNDANT.of(table) if tol is None else tol
+        self._tie, self._min_eigenvalue = TIE.of(table), _MIN_EIGENVALUE.of(table)
         self.Y = to_numpy(columns.center_rows(columns.as_array(Y)))
-        self._explained = EXPLAINED.float64 * max(float(np.sum(self.Y**2)), np.finfo(float).tiny)
+        self._explained = EXPLAINED.of(table) * max(float(np.sum(self.Y**2)), np.finfo(float).tiny)
         self.basis: list[np.ndarray] = []
         if columns.fit_intercept:
             self.basis.append(to_numpy(columns.sqrt_weight) / columns.total**0.5)
@@ -143,8 +149,8 @@ class GroupSearch:
 
     def __iter__(self) -> Iterator[GroupDirection]:
         while (whitener := self._whitener()) is not None and self.remaining.any():
-            explained, survival = self._judge(whitener)
-            group = _first_best(np.where(self.remaining, survival, np.inf), explained)
+            explained, survival, rank = self._judge(whitener)
+            group = _first_best(np.where(self.remaining, survival, np.inf), explained, rank, self._tie)
             if (step := self._accept(group, whitener)) is not None:
                 yield step
 
@@ -163,7 +169,7 @@ class GroupSearch:
         whitener = self._whitener()
         if whitener is None:
             return np.zeros(len(self.members)), np.ones(len(self.members))
-        return self._judge(whitener)
+        return self._judge(whitener)[:2]
 
     def select(self, group: int) -> bool:
         """Project one group out of everything; False if it adds nothing or Y is explained."""
@@ -194,18 +200,20 @@ class GroupSearch:
         nums = [product[stack.columns] for stack in self._stacks]
         return self._survival(nums, U.shape[1])[1]
 
-    def _judge(self, whitener: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _judge(self, whitener: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self._survival([stack.num @ whitener for stack in self._stacks], whitener.shape[1])
 
-    def _survival(self, nums: Sequence[np.ndarray], n_targets: int) -> tuple[np.ndarray, np.ndarray]:
-        explained, survival = np.zeros(len(self.members)), np.ones(len(self.members))
+    def _survival(self, nums: Sequence[np.ndarray], n_targets: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What every group explains of some targets, the chance of a random one to explain more, and its rank."""
+        explained, survival, ranks = (np.full(len(self.members), value) for value in (0.0, 1.0, 0.0))
         for stack, num, initial in zip(self._stacks, nums, self._initial, strict=True):
             gram = stack.gram if self.project_candidates else initial
-            wilks, rank = _wilks(gram, num, self.tol)
+            wilks, rank = _wilks(gram, num, self._min_eigenvalue)
             explained[stack.groups] = 1.0 - wilks
             survival[stack.groups] = probe_survival(1.0 - wilks, self.dof, n_targets, rank)
+            ranks[stack.groups] = rank
         explained[~self.remaining], survival[~self.remaining] = 0.0, 1.0
-        return explained, survival
+        return explained, survival, ranks
 
     def _whitener(self) -> np.ndarray | None:
         """``(P Y) whitener`` is an orthonormal basis of the columns of P Y; None if Y is explained."""
@@ -264,10 +272,10 @@ class GroupSearch:
         return redundant
 
 
-def _wilks(gram: np.ndarray, num: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
+def _wilks(gram: np.ndarray, num: np.ndarray, min_eigenvalue: float) -> tuple[np.ndarray, np.ndarray]:
     """Wilks' lambda of stacked groups, ``det(I - N' A^- N)``, and the rank of each."""
     values, vectors = np.linalg.eigh(gram)
-    spans = values > tol
+    spans = values > min_eigenvalue
     inverse_root = np.where(spans, 1.0 / np.sqrt(np.where(spans, values, 1.0)), 0.0)
     M = inverse_root[:, :, None] * (np.swapaxes(vectors, 1, 2) @ num)
     n_targets = num.shape[2]
@@ -278,7 +286,12 @@ def _wilks(gram: np.ndarray, num: np.ndarray, tol: float) -> tuple[np.ndarray, n
     return np.clip(wilks, 0.0, 1.0), spans.sum(axis=1)
 
 
-def _first_best(survival: np.ndarray, explained: np.ndarray) -> int:
-    """The smallest survival; of equal ones, up to rounding, the most explained, and of those the first."""
-    near = np.flatnonzero(survival <= survival.min() * (1 + TIE.float64))
-    return int(near[np.flatnonzero(explained[near] >= explained[near].max() * (1 - TIE.float64))[0]])
+def _first_best(survival: np.ndarray, explained: np.ndarray, rank: np.ndarray, tie: float) -> int:
+    """The smallest survival; where several round to zero, the most explained; of tied groups the first.
+
+    Small survivals magnify the rounding of what is explained: groups of one rank are tied by the latter.
+    """
+    near = np.flatnonzero(survival == survival.min())
+    best = near[np.argmax(explained[near])]
+    is_tied = (rank == rank[best]) & (explained >= explained[best] * (1 - tie)) & np.isfinite(survival)
+    return int(np.flatnonzero(is_tied)[0])

@@ -82,8 +82,9 @@ class SVMBoundElimination(BackwardRanker):
     max_iter : int, default=10000
         Iterations per SVM and round.
     groups : array-like of shape (n_features,) or mapping, default=None
-        A label per column, or label -> columns (names or places): columns of a group leave together, by the bound
-        without all of them, or its derivative by their common scale.
+        A label per column, or label -> columns (names or places): columns of a group leave together. Groups are
+        compared by the change of the bound without all of them, or its derivative by their common scale, per column:
+        the radius shrinks with every column, whatever it is worth.
 
     Attributes
     ----------
@@ -312,12 +313,16 @@ class BoundElimination(Elimination):
         self.rounding_tol = _NOISE * bound.value
         self._info = self._describe(bound)
         if self.criterion in ("fixed", "retrain"):
-            self._judged = self._changes(bound)
-            self._reported = bound.value + self._judged
+            changes = self._changes(bound)
+            self._judged, self._reported = changes / self._sizes(), bound.value + changes
         else:
             gradient = self._gradient(bound)
-            self._judged = np.abs(gradient) if self.criterion == "derivative" else -gradient
-            self._reported = self._judged
+            self._reported = np.abs(gradient) if self.criterion == "derivative" else -gradient
+            self._judged = self._reported / self._sizes()
+
+    def _sizes(self) -> np.ndarray | float:
+        """Columns of each candidate: every column that leaves makes the radius smaller, whatever it is worth."""
+        return 1.0 if self.members is None else np.array([self.members[g].size for g in self.remaining], dtype=float)
 
     def _changes(self, bound: Bound) -> np.ndarray:
         """Of the bound without each candidate alone, with the dual variables as they are or trained again."""
@@ -353,7 +358,7 @@ class BoundElimination(Elimination):
     def _describe(self, bound: Bound) -> dict[str, Any]:
         norm2 = measure_norms2(self.kernel.matrix, self.svms.solutions, 1.0 / self.C).max()
         margin = float(norm2**-0.5) if norm2 > 0 else np.inf  # an SVM that is still at zero after max_iter
-        info = {"bound": bound.value, "margin": margin, "n_features": self.n_remaining}
+        info = {"bound": bound.value, "margin": margin, "n_features": self.kernel.remaining.size}
         if isinstance(bound, RadiusMarginBound):
             return {**info, "radius2": bound.radius2}
         return {**info, "loo_errors": bound.n_errors} if isinstance(bound, SpanBound) else info

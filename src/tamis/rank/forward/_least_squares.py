@@ -140,15 +140,19 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
             directions: Iterable[Any] = self._directions(columns, target.values, n_top)
         else:
             directions = self._group_directions(columns, candidates.members, target.values)
-        return islice(self._described(columns, target.values, directions), n_top)
+        return islice(self._described(candidates, columns, target.values, directions), n_top)
 
     def _path_along(self, candidates: Candidates, y: np.ndarray | None, order: np.ndarray) -> tuple[Step, ...]:
         values = self.encode_target(np.asarray(y))
         search = self.search(candidates, values)
-        return tuple(self._described(search.columns, values, search.follow(order.tolist())))
+        return tuple(self._described(candidates, search.columns, values, search.follow(order.tolist())))
 
     def _described(
-        self, columns: Columns, values: np.ndarray, directions: Iterable[Direction | GroupDirection]
+        self,
+        candidates: Candidates,
+        columns: Columns,
+        values: np.ndarray,
+        directions: Iterable[Direction | GroupDirection],
     ) -> Iterator[Step]:
         """Directions as steps, with the error of the least-squares model that they build."""
         xp = columns.xp
@@ -176,7 +180,7 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
                     "n_columns": len(added),
                     "r2": 1.0 - float(xp.sum(residual2)) / total2,
                     "press": np.inf if bool(xp.any(factor <= FULL_LEVERAGE)) else press / columns.total,
-                    "redundant": step.redundant,
+                    "redundant": np.array([candidates.label(j) for j in step.redundant.tolist()]),
                     "orthogonality": step.orthogonality_loss,
                     "terms": tuple(_term(columns, each) for each in added),
                 },
