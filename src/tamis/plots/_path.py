@@ -79,10 +79,8 @@ class PathDisplay:
         decision = self.decision
         noun = "feature" if decision.n_groups is None else "group"
         columns: dict[str, list[Any]] = {
-            "n_features" if decision.n_groups is None else "n_groups": decision.curve_at.tolist(),
-            "feature" if decision.n_groups is None else "group": [
-                self.names[k - 1] if k > 0 else "" for k in decision.curve_at
-            ],
+            f"n_{noun}s": decision.curve_at.tolist(),
+            noun: [self.names[k - 1] if k > 0 else "" for k in decision.curve_at],
             decision.label: decision.curve.tolist(),
             "kept": [bool(k <= decision.n_candidates) for k in decision.curve_at],
         }
