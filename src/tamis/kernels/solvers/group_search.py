@@ -262,12 +262,12 @@ class GroupSearch:
 
     def _find_redundant(self) -> np.ndarray:
         """Groups of which nothing remains; they leave the search."""
-        gone = []
+        spent_groups = []
         for stack, initial in zip(self._stacks, self._initial, strict=True):
             share = np.diagonal(stack.gram, axis1=1, axis2=2)
-            spent = (share <= self.tol * np.diagonal(initial, axis1=1, axis2=2)).all(axis=1)
-            gone.extend(stack.groups[spent].tolist())
-        redundant = np.array(sorted(g for g in gone if self.remaining[g]), dtype=np.int64)
+            is_spent = (share <= self.tol * np.diagonal(initial, axis1=1, axis2=2)).all(axis=1)
+            spent_groups.extend(stack.groups[is_spent].tolist())
+        redundant = np.array(sorted(g for g in spent_groups if self.remaining[g]), dtype=np.int64)
         self.remaining[redundant] = False
         return redundant
 
