@@ -321,7 +321,7 @@ def test_workers_share_the_table():
 def test_frames_are_read_as_arrays_and_errors_name_their_columns():
     pandas = pytest.importorskip("pandas")
     X, y = WINE
-    frame = pandas.DataFrame(X, columns=[f"column {j}" for j in range(13)])
+    frame = pandas.DataFrame(X.copy(), columns=[f"column {j}" for j in range(13)])
     plain = compare([FisherScore()], X, y, ks=[3])
     assert without_seconds(compare([FisherScore()], frame, pandas.Series(y), ks=[3])) == without_seconds(plain)
     with pytest.warns(RuntimeWarning, match="cannot rank column 0"):
