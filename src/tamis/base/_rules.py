@@ -82,15 +82,18 @@ class StoppingRule(BaseEstimator):
 
 
 def rankings_at(
-    ranker: Ranker, ranking: Ranking, candidates: Candidates, y: np.ndarray | None, sizes: Sequence[int]
+    ranker: Ranker, candidates: Candidates, y: np.ndarray | None, sizes: Sequence[int]
 ) -> Iterator[Ranking]:
-    """Rankings whose first k candidates are what the method selects at k, for each k of ``sizes``.
+    """Rankings whose first k candidates are what the method selects at k, for each k of ascending ``sizes``.
 
     One ranking serves for all where the sets are nested. Where they are not, the method is run anew at each k: the
     first k of a larger set are no set that it would ever select.
     """
-    for k in sizes:
-        yield ranking if "nested" in ranker.provides else ranker.rank_top(candidates, y, int(k))
+    if "nested" not in ranker.provides:
+        yield from (ranker.rank_top(candidates, y, k) for k in sizes)
+        return
+    ranking = ranker.rank_top(candidates, y, sizes[-1] if sizes[-1] <= candidates.n_candidates else None)
+    yield from (ranking for _ in sizes)
 
 
 def rule_names() -> list[str]:

@@ -161,11 +161,9 @@ def _fold_scores(
 ) -> list[float]:
     """Rank on the training rows, then score the model on what is selected at every k."""
     seen, unseen = candidates.take_rows(train), safe_indexing(candidates.table, test)
-    largest = int(sizes[-1]) if sizes[-1] <= seen.n_candidates else None
-    ranking = ranker.rank_top(seen, y[train], largest)
     scorer = check_scoring(estimator, scoring=scoring)
     scores = []
-    for k, own in zip(sizes, rankings_at(ranker, ranking, seen, y[train], sizes.tolist()), strict=True):
+    for k, own in zip(sizes, rankings_at(ranker, seen, y[train], sizes.tolist()), strict=True):
         kept = own.order[:k]
         model = clone(estimator).fit(seen.compute(seen.table, kept), y[train])
         scores.append(float(scorer(model, seen.compute(unseen, kept), y[test])))

@@ -47,7 +47,7 @@ def trained(ranker, X, y):
 
 def objective(network, work, alpha):
     layers = [(weights.numpy(), bias.numpy()) for weights, bias in network.layers]
-    loss = oracle.loss(layers, work.inputs.table, work.goal.values.numpy(), work.goal.is_class)
+    loss = oracle.loss(layers, work.inputs.table, work.target.values.numpy(), work.target.is_class)
     return loss + 0.5 * alpha * sum(np.sum(weights**2) for weights, _ in layers)
 
 

@@ -268,7 +268,7 @@ class WeightPruning(NetworkElimination):
         """What deleting each weight adds to the objective; nothing for those already deleted."""
         from tamis.rank.neural._network import curvature
 
-        hessian_diagonal = curvature(self.network, self.task.Z, self.task.goal) + self.alpha
+        hessian_diagonal = curvature(self.network, self.task.Z, self.task.target) + self.alpha
         saliency = (0.5 * hessian_diagonal * self.network.theta.square()).cpu().numpy()
         return np.where(self._is_weight, saliency, 0.0)
 

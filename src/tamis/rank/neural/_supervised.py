@@ -84,11 +84,6 @@ class Task:
         """The same target, from other inputs."""
         return replace(self, Z=Z)
 
-    @property
-    def goal(self) -> Target:
-        """Former name of ``target``, until the elimination loops use that."""
-        return self.target
-
 
 class NetworkRanker(Ranker):
     """Base of methods that train a perceptron to predict the target."""
@@ -220,13 +215,13 @@ class NetworkElimination(Elimination):
         return self.task.inputs.first[self.places]
 
     def _loss(self) -> float:
-        return self.task.goal.loss(self.network(self._Z)).item()
+        return self.task.target.loss(self.network(self._Z)).item()
 
     def criteria(self) -> np.ndarray:
         """By how much the loss rises without each input."""
         from tamis.rank.neural._network import losses_without
 
-        return losses_without(self.network, self._Z, self.task.goal) - self._loss()
+        return losses_without(self.network, self._Z, self.task.target) - self._loss()
 
     def remove(self, leaving: np.ndarray) -> None:
         """Take these inputs out of the network."""
