@@ -254,7 +254,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             curve=curve,
             curve_at=np.arange(1, curve.size + 1),
             threshold=level,
-            label="chance that a permuted feature does better" if self.fdr is None else "adjusted p-value",
+            label=f"chance that a permuted {candidates.noun} does better" if self.fdr is None else "adjusted p-value",
             ranking=Ranking(order, scores, tuple(steps[j] for j in order if j in steps), ranking.certificate),
         )
 

@@ -159,7 +159,7 @@ class Probe(StoppingRule, name="probe"):
             curve=curve,
             curve_at=np.arange(1, curve.size + 1),
             threshold=self.risk,
-            label="risk that a random feature does better",
+            label=f"risk that a random {candidates.noun} does better",
         )
 
     def _reason(self, candidates: Candidates, path: Sequence[Step], curve: np.ndarray, kept: int) -> str:
