@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 
 from bench.table import Targets, show
 from tamis import CorrelationScore, GramSchmidt
-from tamis.base import Ranker, Ranking
+from tamis.base import Candidates, Ranker, Ranking
 from tamis.datasets import make_linear, make_separable, make_xor
 from tamis.dictionary import Monomials
 from tamis.stop import MonteCarloProbe, Probe
@@ -218,7 +218,8 @@ class ModelWeights(Ranker):
         self.stop = stop
         self.random_state = random_state
 
-    def _rank(self, X: Any, y: Any, rng: np.random.RandomState) -> Ranking:
+    def _rank(self, candidates: Candidates, y: Any, rng: np.random.RandomState) -> Ranking:
+        X = candidates.table
         Z = (X - X.mean(axis=0)) / X.std(axis=0)
         if "random_state" in self.model.get_params():
             self.model.set_params(random_state=rng.randint(2**31 - 1))
