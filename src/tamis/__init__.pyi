@@ -20,6 +20,12 @@ from tamis.rank.neural._fqi import FQI as FQI
 from tamis.rank.neural._nnfs import NNFS as NNFS
 from tamis.rank.neural._signal_to_noise import SignalToNoise as SignalToNoise
 from tamis.rank.relief._relief_f import ReliefF as ReliefF
+from tamis.rank.sparse._elastic_net import ElasticNet as ElasticNet
+from tamis.rank.sparse._group_lasso import GroupLasso as GroupLasso
+from tamis.rank.sparse._lasso import Lasso as Lasso
+from tamis.rank.sparse._logistic_lasso import LogisticLasso as LogisticLasso
+from tamis.rank.sparse._potential_svm import PotentialSVM as PotentialSVM
+from tamis.rank.sparse._sparse_group_lasso import SparseGroupLasso as SparseGroupLasso
 from tamis.rank.spectral._cgssl import CGSSL as CGSSL
 from tamis.rank.spectral._laplacian_score import LaplacianScore as LaplacianScore
 from tamis.rank.spectral._mcfs import MCFS as MCFS

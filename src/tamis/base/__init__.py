@@ -11,6 +11,7 @@ from tamis.base._candidates import (
     GroupCandidates,
 )
 from tamis.base._groups import GROUPS_CONSTRAINT, read_groups
+from tamis.base._linear_model import LinearModel
 from tamis.base._progress import finish, track
 from tamis.base._ranker import CAPABILITIES, Ranker, fresh
 from tamis.base._ranking import Ranking, Step, StopDecision
@@ -30,6 +31,7 @@ __all__ = [
     "DictionaryCandidates",
     "Elimination",
     "GroupCandidates",
+    "LinearModel",
     "Ranker",
     "Ranking",
     "SequentialRanker",

@@ -32,6 +32,11 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "CorrelationScore": [{}, {"stop": 1}, {"stop": None, "multiclass": "ovo"}],
     "DeepFeatureSelection": [{"stop": 1}, {"stop": None, "hidden_units": (4, 3)}],
     "DropOneOut": [{"stop": 1, "step": 0.5}, {"stop": None, "hidden_units": (4,), "step": 0.5}],
+    "ElasticNet": [
+        {},
+        {"stop": 1, "alpha": "path"},
+        OtherPath({"stop": None, "loss": "squared_hinge", "l1_ratio": 0.9}),
+    ],
     "FQI": [{}, {"stop": 1}, {"stop": None, "hidden_units": ()}],
     "FeatureMedoids": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "FisherScore": [{}, {"stop": 1}, {"stop": None, "threshold": 0.01}],
@@ -54,12 +59,15 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         OtherPath({"multiclass": "ovo", "stop": "fisher-test"}),
     ],
     "GreedyReconstruction": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
+    "GroupLasso": [{}, {"stop": 1}, {"stop": None, "loss": "squared_hinge", "order": "magnitude"}],
+    "Lasso": [{}, {"stop": 1, "order": "magnitude"}, {"stop": None, "debias": True}, {"max_norm": 0.5}],
     "LaplacianScore": [
         {},
         {"stop": 1, "weight": "binary"},
         OtherPath({"stop": None, "weight": "rbf"}),
         {"weight": "cosine"},
     ],
+    "LogisticLasso": [{}, {"stop": 1}, {"stop": None, "class_weight": "balanced"}, {"alpha": 0.01, "debias": True}],
     "MCFS": [{}, {"stop": 1, "n_clusters": 2}, {"stop": None, "n_nonzero": 3}],
     "MaxVariance": [{}, {"stop": 1}, {"stop": None}],
     "NDFS": [{"random_state": 0}, {"stop": 1, "init": "spectral"}, {"stop": None, "gamma": 1e9, "random_state": 0}],
@@ -97,6 +105,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": None, "max_monomials": 6, "prune": "leave-one-out"},
         {"degree": 3, "interaction_only": True, "max_monomials": 8, "prune": "fisher"},
     ],
+    "PotentialSVM": [{}, {"stop": 1, "C": 0.1}, {"stop": None, "C": 1.0, "alpha": 0.1}],
     "RFE": [
         {},
         {"stop": 1, "estimator": "hinge", "multiclass": "ovo"},
@@ -131,6 +140,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     ],
     "SignalToNoise": [{"n_draws": 3}, {"stop": 1, "n_draws": 2}, {"stop": None, "threshold": None, "n_draws": 2}],
     "SOGFS": [{}, {"stop": 1}, {"stop": None, "n_clusters": 2}],
+    "SparseGroupLasso": [{}, {"stop": 1, "l1_ratio": 0.0}, {"stop": None, "loss": "squared"}],
     "TreeSelector": [
         {},
         {"stop": 1, "criterion": "entropy", "max_depth": 3},

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from tamis._sklearn import safe_indexing
-from tamis.base import Step
+from tamis.base import LinearModel, Step
 from tamis.kernels.arrays.columns import as_columns
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
 from tamis.kernels.arrays.targets import Target
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.rank.forward._grafting_search import Graft, GraftingSearch
-from tamis.rank.forward._least_squares_model import LinearModel
 
 
 class GraftingProblem:

@@ -4,45 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from tamis.base import Step
-
-
-@dataclass(frozen=True)
-class LinearModel:
-    """Linear model on some features.
-
-    Attributes
-    ----------
-    features : ndarray of shape (k,)
-        Those of the model, in the order in which it takes their columns.
-    coef : ndarray of shape (k, n_targets)
-    intercept : ndarray of shape (n_targets,)
-    classes : ndarray or None
-        Labels, for classification.
-    """
-
-    features: np.ndarray
-    coef: np.ndarray
-    intercept: np.ndarray
-    classes: np.ndarray | None
-
-    def decision_function(self, columns: Any) -> np.ndarray:
-        """Linear output for the model's own columns, in their order: shape (n_samples, n_targets)."""
-        return np.asarray(columns @ self.coef) + self.intercept
-
-    def predict(self, columns: Any) -> np.ndarray:
-        """Predicted values, or labels for classification, from the model's own columns in their order."""
-        output = self.decision_function(columns)
-        if self.classes is None:
-            return output[:, 0]
-        if output.shape[1] == 1:
-            return self.classes[(output[:, 0] > 0).astype(int)]
-        return self.classes[output.argmax(axis=1)]
+from tamis.base import LinearModel, Step
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Linear models with a sparsity term: features with a weight are selected."""

@@ -1,0 +1,377 @@
+"""The base of linear models with a sparsity term: a path over the penalty, an order, and a model of what is kept."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
+
+from tamis._sklearn import Interval, StrOptions, fit_context, safe_indexing
+from tamis.base import (
+    GROUPS_CONSTRAINT,
+    Candidates,
+    Ranker,
+    Ranking,
+    Step,
+    StopDecision,
+    StoppingRule,
+    finish,
+    fresh,
+    track,
+)
+from tamis.rank.sparse._linear_problem import LinearProblem
+from tamis.rank.sparse._target_paths import Entries, PathSolver, SparseFit, TargetPaths, candidate_magnitudes
+
+_PATH_END = 1e-3  # of alpha_max: where a path ends, unless it is saturated before
+_UNVALIDATED = 0.1  # of alpha_max: the penalty where there are too few rows to cross-validate it
+_MOST_GAP = 1e-6  # duality gap, relative to the loss without features, of a path that has converged
+_NO_PENALTY = 1e-9  # of alpha_max: a penalty too small to matter
+
+
+class PenalizedRanker(Ranker):
+    """Linear models whose penalty makes weights zero: features rank by when they enter as it falls, or by their weight.
+
+    A method writes :meth:`_make_solver`, the path solver of one target, and :meth:`_held_out_errors`, by which
+    cross-validation compares penalties.
+    """
+
+    one_shot: ClassVar[bool] = False
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "own_choice", "sample_weight", "sparse"}
+    natural_stop: ClassVar = ("own-choice", {})
+
+    _parameter_constraints: ClassVar[dict] = {
+        **Ranker._parameter_constraints,
+        "alpha": [StrOptions({"auto", "path"}), Interval(Real, 0, None, closed="neither")],
+        "order": [StrOptions({"entry", "magnitude"})],
+        "n_alphas": [Interval(Integral, 2, None, closed="left")],
+        "cv": ["cv_object"],
+        "debias": ["boolean"],
+        "standardize": ["boolean"],
+        "task": [StrOptions({"auto", "regression", "classification"})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "groups": GROUPS_CONSTRAINT,
+        "tol": [Interval(Real, 0, 1, closed="neither")],
+        "n_jobs": [Integral, None],
+    }
+
+    order: str
+    n_alphas: int
+    cv: Any
+    debias: bool
+    standardize: bool
+    task: str
+    class_weight: Any
+    groups: Any
+    tol: float
+    n_jobs: int | None
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PenalizedRanker:
+        """Rank the features of ``X`` and decide how many to keep.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    # what a method writes
+
+    @abstractmethod
+    def _make_solver(
+        self, problem: LinearProblem, target: int, scale: np.ndarray, members: Sequence[np.ndarray] | None
+    ) -> PathSolver:
+        """The solver of one target, on columns times ``scale``."""
+
+    @abstractmethod
+    def _held_out_errors(self, outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """Error of every row: outputs and true targets have the shape (n_samples, n_targets)."""
+
+    def _given_alpha(self, problem: LinearProblem, paths: TargetPaths) -> float | str:
+        """The penalty that was asked for, in units of the problem, or how to choose it: "auto" or "path"."""
+        alpha = self.alpha  # type: ignore[attr-defined]
+        return alpha if isinstance(alpha, str) else float(alpha) / problem.unit
+
+    # ranking
+
+    def _pose(self, candidates: Candidates, y: np.ndarray | None) -> LinearProblem:
+        return LinearProblem.pose(
+            candidates,
+            np.asarray(y),
+            task=self.task,
+            class_weight=self.class_weight,
+            standardize=self.standardize,
+        )
+
+    def _make_paths(self, problem: LinearProblem, candidates: Candidates, scale: np.ndarray) -> TargetPaths:
+        members = self._penalized_groups(candidates)
+        return TargetPaths([self._make_solver(problem, t, scale, members) for t in range(problem.Y.shape[1])])
+
+    def _penalized_groups(self, candidates: Candidates) -> Sequence[np.ndarray] | None:
+        """Groups of the penalty; None where it is a sum over single weights, whatever is ranked."""
+        return None
+
+    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        return self._rank_top(candidates, y, rng, None)
+
+    def _rank_top(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
+    ) -> Ranking:
+        problem = self._pose(candidates, y)
+        paths = self._make_paths(problem, candidates, problem.scale)
+        self._problem, self._null_loss = problem, paths.null_loss
+        self.alpha_max_ = paths.alpha_max * problem.unit
+        if paths.alpha_max == 0.0:
+            return self._conclude_empty(candidates)
+        alpha = self._given_alpha(problem, paths)
+        grid = paths.alpha_max * np.geomspace(1.0, _PATH_END, self.n_alphas)
+        words = ""
+        if alpha == "auto":
+            is_own_choice = self._method_sets_size()
+            alpha, words = self._validated_alpha(candidates, y, problem, grid) if is_own_choice else ("path", "")
+        if isinstance(alpha, str):
+            return self._rank_along(paths, candidates, grid, n_top)
+        return self._rank_at(paths, candidates, float(alpha), grid, words)
+
+    def _rank_along(self, paths: TargetPaths, candidates: Candidates, alphas: np.ndarray, n_top: int | None) -> Ranking:
+        """Rank by first entry along the path, until ``n_top`` candidates have entered."""
+        entries, fit, largest_gap = Entries({}, {}), None, 0.0
+        for number, fit in enumerate(track(self, paths.follow(alphas), task_name="penalty", total=alphas.size)):
+            entries.add(number, fit, candidates)
+            largest_gap = max(largest_gap, fit.gap)
+            active = candidate_magnitudes(fit, candidates)
+            if n_top is not None and len(entries.step if self.order == "entry" else active) >= n_top:
+                break
+        assert fit is not None
+        return self._conclude(
+            candidates, fit, entries, active_first=self.order == "magnitude", words="", gap=largest_gap
+        )
+
+    def _rank_at(
+        self, paths: TargetPaths, candidates: Candidates, alpha: float, grid: np.ndarray, words: str
+    ) -> Ranking:
+        """Rank by the model at one penalty; by entry on the way there, those with a weight first."""
+        entries = Entries({}, {})
+        if self.order == "magnitude":
+            fit, gap = paths.solve(alpha), 0.0
+        else:
+            alphas, gap = np.append(grid[grid > alpha * (1 + 1e-12)], alpha), 0.0
+            for number, fit in enumerate(track(self, paths.follow(alphas), task_name="penalty", total=alphas.size)):
+                entries.add(number, fit, candidates)
+                gap = max(gap, fit.gap)
+            if fit.alpha != alpha:  # nothing was left to be explained before
+                fit = paths.solve(alpha)
+        return self._conclude(candidates, fit, entries, active_first=True, words=words, gap=max(gap, fit.gap))
+
+    def _conclude(
+        self, candidates: Candidates, fit: SparseFit, entries: Entries, *, active_first: bool, words: str, gap: float
+    ) -> Ranking:
+        """A ranking from when candidates entered and from the weights at the end."""
+        unit = self._problem.unit
+        magnitudes = candidate_magnitudes(fit, candidates)
+        entries.add(len(entries.step), fit, candidates)
+        order = list(entries.step)
+        if active_first:
+            order = [j for j in order if j in magnitudes] + [j for j in order if j not in magnitudes]
+        if self.order == "magnitude":
+            # the sort is stable: those without a weight stay in the order of their entry
+            order.sort(key=lambda j: -magnitudes.get(j, 0.0))
+        by_magnitude = self.order == "magnitude"
+        path = [
+            Step(
+                j,
+                magnitudes.get(j, 0.0) * unit if by_magnitude else entries.alpha[j] * unit,
+                {"alpha": entries.alpha[j] * unit, "weight": magnitudes.get(j, 0.0) * unit},
+            )
+            for j in order
+        ]
+        self._entry_alphas, self._fit_at_end = entries.alpha, fit
+        self.alpha_ = fit.alpha * unit
+        certificate = self._certify(fit, gap)
+        n_chosen = len(magnitudes)
+        noun = candidates.noun
+        has = f"the {n_chosen} {noun}{'s that have' if n_chosen > 1 else ' that has'} a weight"
+        reason = f"{has if n_chosen else f'no {noun} has a weight'} at {self._describe_alpha(fit.alpha * unit)}{words}"
+        ranking = Ranking.from_path(path, candidates.n_candidates, certificate)
+        return replace(ranking, n_chosen=n_chosen, reason=reason)
+
+    def _conclude_empty(self, candidates: Candidates) -> Ranking:
+        """No column has anything to do with the target."""
+        self._entry_alphas, self._fit_at_end, self.alpha_ = {}, None, 0.0
+        ranking = Ranking.from_path([], candidates.n_candidates, {"converged": True, "gap": 0.0, "kkt": 0.0})
+        return replace(ranking, n_chosen=0, reason=f"no {candidates.noun} is correlated with the target")
+
+    def _describe_alpha(self, alpha: float) -> str:
+        share = f" ({alpha / self.alpha_max_:.2g} of the smallest that leaves none)" if self.alpha_max_ else ""
+        return f"alpha = {alpha:.4g}{share}"
+
+    def _certify(self, fit: SparseFit, gap: float) -> dict[str, Any]:
+        """Duality gap and violation of the conditions, with a warning where these are not met."""
+        unit, relative_gap = self._problem.unit, gap / self._null_loss
+        converged = bool(relative_gap <= _MOST_GAP)
+        if not converged:
+            warnings.warn(
+                f"{type(self).__name__} ended with a duality gap of {relative_gap:.2g} of the loss without features; "
+                f"raise alpha, or use standardize=True",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return {
+            "converged": converged,
+            "objective": fit.objective * unit**2,
+            "gap": gap * unit**2,
+            "relative_gap": relative_gap,
+            "kkt": fit.kkt * unit,
+        }
+
+    # the penalty by cross-validation
+
+    def _validated_alpha(
+        self, candidates: Candidates, y: np.ndarray | None, problem: LinearProblem, grid: np.ndarray
+    ) -> tuple[float, str]:
+        """The largest penalty whose held-out error is within one standard error of the least, and why in words."""
+        y = np.asarray(y)
+        folds = self._folds(candidates, y, problem)
+        if folds is None:
+            return float(grid[0]) * _UNVALIDATED, "; a class has too few rows to cross-validate the penalty"
+        alphas = grid * problem.unit
+        with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
+            results = parallel(
+                delayed(_fold_errors)(fresh(self), candidates, y, problem, train, test, alphas) for train, test in folds
+            )
+            errors = np.array(list(track(self, results, task_name="fold", total=len(folds))))
+            finish(results)
+        mean = errors.mean(axis=0)
+        spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.zeros_like(mean)
+        best = int(np.argmin(mean))
+        chosen = int(np.flatnonzero(mean <= mean[best] + spread[best])[0])
+        self.cv_results_ = {"alpha": alphas, "mean_error": mean, "standard_error": spread}
+        words = (
+            f"; the largest whose held-out error ({mean[chosen]:.4g}) is within one standard error of the least "
+            f"({mean[best]:.4g} +- {spread[best]:.2g})"
+        )
+        return float(grid[chosen]), words
+
+    def _folds(
+        self, candidates: Candidates, y: np.ndarray, problem: LinearProblem
+    ) -> list[tuple[np.ndarray, np.ndarray]] | None:
+        """Training and test rows; None where a class is too small to be in all of them."""
+        cv, is_classes = self.cv, problem.classes is not None
+        if cv is None or isinstance(cv, Integral):
+            cv = 5 if cv is None else int(cv)
+            fewest = np.unique(y, return_counts=True)[1].min() if is_classes else len(y) // 2
+            cv = min(cv, int(fewest))
+            if cv < 2:
+                return None
+        splitter = check_cv(cv, y, classifier=is_classes)
+        if hasattr(splitter, "shuffle") and not splitter.shuffle and not hasattr(self.cv, "split"):
+            splitter.shuffle, splitter.random_state = True, 0  # tables are often sorted by their target
+        folds = list(splitter.split(candidates.table, y))
+        if is_classes:
+            folds = [(train, test) for train, test in folds if np.unique(y[train]).size == problem.classes.size]
+        return folds or None
+
+    def fold_outputs(
+        self, seen: Candidates, y: np.ndarray, alphas: np.ndarray, unseen: Any
+    ) -> tuple[LinearProblem, np.ndarray]:
+        """Outputs for other rows at every penalty, by models of these rows: (n_alphas, n_rows, n_targets)."""
+        problem = self._pose(seen, y)
+        paths = self._make_paths(problem, seen, problem.scale)
+        fits = list(paths.follow(alphas / problem.unit))
+        outputs = np.empty((alphas.size, unseen.shape[0], problem.Y.shape[1]))
+        ever = np.unique(np.concatenate([fit.features for fit in fits]))
+        columns = np.asarray(_dense(safe_indexing(unseen, ever, axis=1)), dtype=float)
+        for k in range(alphas.size):
+            fit = fits[min(k, len(fits) - 1)]  # a path that ended early stays where it is
+            model = problem.model(fit.features, fit.weights, fit.intercept)
+            outputs[k] = columns[:, np.searchsorted(ever, fit.features)] @ model.coef + model.intercept
+        return problem, outputs
+
+    # the model of what is kept
+
+    def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
+        """Rank, stop, and fit the model on what is kept."""
+        ranking, decision = super()._select(candidates, y, rule)
+        kept = (decision.ranking or ranking).order[: decision.n_features]
+        self._keep_model(candidates, kept)
+        for name in ("_problem", "_null_loss", "_entry_alphas", "_fit_at_end"):
+            delattr(self, name)
+        return ranking, decision
+
+    def _keep_model(self, candidates: Candidates, kept: np.ndarray) -> None:
+        """The minimum over the kept candidates, at the penalty at which the last of them entered."""
+        problem, features = self._problem, np.sort(candidates.columns_of(kept)).astype(np.int64)
+        fit = self._refit(candidates, kept, features)
+        n_targets = problem.Y.shape[1]
+        weights = np.zeros((features.size, n_targets))
+        intercept = np.zeros(n_targets) if fit is None else fit.intercept
+        if fit is None:
+            share = problem.row_shares
+            intercept = share @ problem.Y
+        else:
+            weights[np.searchsorted(features, fit.features)] = fit.weights
+        model = problem.model(features, weights, intercept)
+        coef = np.zeros((n_targets, candidates.n_columns))
+        coef[:, features] = model.coef.T
+        self.estimator_ = model
+        if model.classes is None:
+            self.coef_, self.intercept_ = coef[0], model.intercept[0]
+        else:
+            self.coef_, self.intercept_, self.classes_ = coef, model.intercept, model.classes
+
+    def _refit(self, candidates: Candidates, kept: np.ndarray, features: np.ndarray) -> SparseFit | None:
+        """The model at the end of the path where it has these features, else another minimum over them."""
+        problem, end = self._problem, self._fit_at_end
+        if end is None or not features.size:
+            return None
+        entered = [self._entry_alphas[j] for j in kept.tolist() if j in self._entry_alphas]
+        alpha = min(entered, default=end.alpha)
+        self_chosen = np.array_equal(end.features, features)
+        if self_chosen:
+            alpha = end.alpha
+        self.alpha_ = alpha * problem.unit
+        if self.debias:
+            alpha = _NO_PENALTY * self.alpha_max_ / problem.unit
+        elif self_chosen:
+            return end
+        paths = self._make_paths(problem, candidates, problem.kept_scale(features))
+        return paths.solve(alpha)
+
+
+def _fold_errors(
+    ranker: PenalizedRanker,
+    candidates: Candidates,
+    y: np.ndarray,
+    problem: LinearProblem,
+    train: np.ndarray,
+    test: np.ndarray,
+    alphas: np.ndarray,
+) -> np.ndarray:
+    """Mean error on held-out rows at every penalty, by models of the training rows."""
+    outputs = ranker.fold_outputs(candidates.take_rows(train), y[train], alphas, safe_indexing(candidates.table, test))[
+        1
+    ]
+    Y = problem.Y[test] * problem.unit + problem.center
+    share = problem.row_shares[test]
+    errors = np.stack([ranker._held_out_errors(output, Y) for output in outputs])
+    return errors @ (share / share.sum())
+
+
+def _dense(table: Any) -> Any:
+    return table.toarray() if hasattr(table, "toarray") else table

@@ -1,0 +1,123 @@
+"""A linear model to be learned: columns and target in units of size one, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tamis.base import Candidates, LinearModel
+from tamis.kernels.arrays.columns import Columns, as_columns
+from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
+from tamis.kernels.arrays.targets import encode_target
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """Columns, targets and row weights of a linear model.
+
+    Attributes
+    ----------
+    columns : Columns
+        In double precision, centered; their row weights include those of classes.
+    scale : ndarray of shape (n_columns,)
+        Factor of every column, zero where it is constant.
+    Y : ndarray of shape (n_samples, n_targets)
+        1 and -1, one target for two classes and one per class beyond; or a quantity of zero mean and unit variance.
+    classes : ndarray or None
+    unit, center : float
+        Of a quantity: weights have to be multiplied by the unit.
+    exponents : ndarray or None
+        Powers of two by which columns were divided.
+    """
+
+    columns: Columns
+    scale: np.ndarray
+    Y: np.ndarray
+    classes: np.ndarray | None
+    unit: float
+    center: float
+    exponents: np.ndarray | None
+
+    @classmethod
+    def pose(
+        cls, candidates: Candidates, y: np.ndarray, *, task: str, class_weight: Any, standardize: bool
+    ) -> LinearProblem:
+        """From a validated table and its target."""
+        target = encode_target(y, task)
+        row_weight = candidates.sample_weight
+        if target.classes is not None and class_weight is not None:
+            row_weight = _weigh_classes(y, target.classes, class_weight, row_weight)
+        elif class_weight is not None:
+            raise ValueError("class_weight is for classes, but y holds quantities; use sample_weight")
+        exponents = overflow_exponents(candidates.table) if standardize else None
+        table = ldexp_columns(candidates.table, exponents).astype(float, copy=False)
+        columns = as_columns(table, row_weight)
+        norm2 = columns.norm2
+        varies = norm2 > 0
+        scale = varies.astype(float)
+        if standardize:
+            scale = np.sqrt(np.divide(columns.total, norm2, out=np.zeros_like(norm2), where=varies))
+        if target.classes is not None:
+            Y = target.values if target.values.shape[1] == 1 else 2.0 * target.values - 1.0
+            return cls(columns, scale, Y, target.classes, 1.0, 0.0, exponents)
+        values, center, unit = _standardized(target.values, columns)
+        return cls(columns, scale, values, None, unit, center, exponents)
+
+    @property
+    def row_shares(self) -> np.ndarray:
+        """Weights of the rows, which sum to one."""
+        return self.columns.sqrt_weight**2 / self.columns.total
+
+    def kept_scale(self, kept: np.ndarray) -> np.ndarray:
+        """The factor of every column, zero but for those that are kept."""
+        scale = np.zeros_like(self.scale)
+        scale[kept] = self.scale[kept]
+        return scale
+
+    def model(self, features: np.ndarray, weights: np.ndarray, intercept: np.ndarray) -> LinearModel:
+        """The model of the table as it is, from weights of centered and scaled columns.
+
+        Parameters
+        ----------
+        features : ndarray of shape (k,)
+        weights : ndarray of shape (k, n_targets)
+        intercept : ndarray of shape (n_targets,)
+        """
+        coef = weights * self.scale[features, None] * self.unit
+        intercept = self.center + self.unit * intercept - self.columns.means(features) @ coef
+        if self.exponents is not None:
+            with np.errstate(over="ignore"):
+                coef = np.ldexp(coef, -self.exponents[features, None])
+        return LinearModel(features, coef, intercept, self.classes)
+
+
+def _weigh_classes(
+    y: np.ndarray, classes: np.ndarray, class_weight: Any, sample_weight: np.ndarray | None
+) -> np.ndarray:
+    """Row weights times those of their classes; "balanced" gives every class the same sum."""
+    rows = np.ones(len(y)) if sample_weight is None else sample_weight
+    codes = np.searchsorted(classes, y)
+    if isinstance(class_weight, Mapping):
+        unknown = [label for label in class_weight if label not in classes.tolist()]
+        if unknown:
+            raise ValueError(f"class_weight names {unknown[0]!r}, which is no class of y")
+        of_class = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+        if not (np.all(of_class > 0) and np.all(np.isfinite(of_class))):
+            raise ValueError(f"class_weight={class_weight!r} must hold positive numbers")
+    else:
+        of_class = rows.sum() / (classes.size * np.bincount(codes, weights=rows))
+    return rows * of_class[codes]
+
+
+def _standardized(values: np.ndarray, columns: Columns) -> tuple[np.ndarray, float, float]:
+    """A quantity at zero mean and unit variance, as the rows are weighted; its mean and unit."""
+    size = float(np.abs(values).max())  # first, so that squares of very large or small numbers do not overflow
+    share = columns.sqrt_weight**2 / columns.total
+    values = values / size
+    mean = float(share @ values[:, 0])
+    values = values - mean
+    spread = max(float(np.sqrt(share @ values[:, 0] ** 2)), np.finfo(float).tiny)
+    return values / spread, mean * size, spread * size

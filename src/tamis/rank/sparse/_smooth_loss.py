@@ -1,0 +1,111 @@
+"""The base of sparsity terms with a smooth loss: squared, logistic or squared hinge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tamis.base import Candidates
+from tamis.kernels.solvers.losses import LOSSES
+from tamis.kernels.solvers.penalized_path import PenalizedPath
+from tamis.rank.sparse._base import PenalizedRanker
+from tamis.rank.sparse._linear_problem import LinearProblem
+from tamis.rank.sparse._target_paths import TargetPaths
+
+_NORM_STEPS = 100
+_NORM_TOL = 1e-12  # of the bound on a norm
+
+
+class SmoothLossRanker(PenalizedRanker):
+    """A method says its loss in :meth:`_loss` and its penalty in :meth:`_penalty`."""
+
+    def _loss(self, problem: LinearProblem) -> str:
+        """Name of the loss; quantities have the squared one only."""
+        asked = self.get_params(deep=False).get("loss", "auto")
+        if problem.classes is None:
+            if asked not in ("auto", "squared"):
+                raise ValueError(
+                    f"loss='{asked}' is for classes, but y holds quantities; use loss='squared' or "
+                    "task='classification'"
+                )
+            return "squared"
+        return "logistic" if asked == "auto" else asked
+
+    def _penalty(self, problem: LinearProblem, members: Sequence[np.ndarray] | None) -> dict[str, Any]:
+        """Keyword arguments of :class:`PenalizedPath` that describe the penalty."""
+        return {}
+
+    def _make_solver(
+        self, problem: LinearProblem, target: int, scale: np.ndarray, members: Sequence[np.ndarray] | None
+    ) -> PenalizedPath:
+        loss = self._error_loss = self._loss(problem)
+        penalty = self._penalty(problem, members)
+        y = np.ascontiguousarray(problem.Y[:, target])
+        return PenalizedPath(problem.columns, y, LOSSES[loss], scale, members=members, tol=self.tol, **penalty)
+
+    def _held_out_errors(self, outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """The loss, summed over the targets; the rate of errors for the squared hinge."""
+        if self._error_loss == "squared_hinge":
+            return classification_errors(outputs, Y)
+        return LOSSES[self._error_loss].value(outputs, Y).sum(axis=1)
+
+    def _given_alpha(self, problem: LinearProblem, paths: TargetPaths) -> float | str:
+        max_norm = self.get_params(deep=False).get("max_norm")
+        if max_norm is None:
+            return super()._given_alpha(problem, paths)
+        return alpha_of_norm(paths, float(max_norm) / problem.unit, self.n_alphas)
+
+
+class GroupPenaltyRanker(SmoothLossRanker):
+    """A penalty on groups of weights."""
+
+    def _penalized_groups(self, candidates: Candidates) -> Sequence[np.ndarray] | None:
+        return candidates.members
+
+    def _root_sizes(self, members: Sequence[np.ndarray] | None) -> np.ndarray | None:
+        """Square root of the number of columns of every group, so that larger ones are not preferred."""
+        return None if members is None else np.sqrt([len(columns) for columns in members])
+
+
+def classification_errors(outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """1 where the class of the largest output is wrong, else 0."""
+    if Y.shape[1] == 1:
+        return (np.sign(outputs[:, 0]) != Y[:, 0]).astype(float)
+    return (outputs.argmax(axis=1) != Y.argmax(axis=1)).astype(float)
+
+
+def alpha_of_norm(paths: TargetPaths, max_norm: float, n_alphas: int) -> float:
+    """The penalty whose minimum has weights of a given l1 norm: the multiplier of the constraint.
+
+    The norm falls as the penalty grows, and does so linearly between two changes of the active set (squared loss):
+    regula falsi, with the Illinois modification, from the interval of a path in which it lies.
+    """
+    high, low = paths.alpha_max, None
+    norm_high = 0.0
+    for fit in paths.follow(paths.alpha_max * np.geomspace(1.0, 1e-6, 2 * n_alphas)):
+        norm = float(np.abs(fit.weights).sum())
+        if norm >= max_norm:
+            low, norm_low = fit.alpha, norm
+            break
+        high, norm_high = fit.alpha, norm
+    if low is None:
+        return high  # the constraint does not bind: the minimum lies within
+    above, below, last = norm_low - max_norm, norm_high - max_norm, 0
+    alpha = low
+    for _ in range(_NORM_STEPS):
+        alpha = (low * below - high * above) / (below - above) if above != below else low
+        [fit] = paths.follow([alpha])
+        excess = float(np.abs(fit.weights).sum()) - max_norm
+        if abs(excess) <= _NORM_TOL * max_norm or high - low <= 1e-15 * high:
+            break
+        if excess > 0:
+            low, above = alpha, excess
+            below = 0.5 * below if last == 1 else below
+            last = 1
+        else:
+            high, below = alpha, excess
+            above = 0.5 * above if last == -1 else above
+            last = -1
+    return float(alpha)

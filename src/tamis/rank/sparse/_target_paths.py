@@ -1,0 +1,132 @@
+"""The paths of all targets of a linear problem, followed side by side at the same penalties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from tamis.base import Candidates
+from tamis.kernels.solvers.penalized_path import PathPoint
+
+_SATURATED = 1e-3  # share of the loss without features, below which a path has explained what there is
+
+
+class PathSolver(Protocol):
+    """Minima of one target's penalized loss."""
+
+    alpha_max: float
+    null_loss: float
+
+    def path(self, alphas: Sequence[float]) -> Iterator[PathPoint]:
+        """Minima at decreasing penalties."""
+
+    def solve(self, alpha: float) -> PathPoint:
+        """The minimum at one penalty."""
+
+
+@dataclass(frozen=True)
+class SparseFit:
+    """Linear models of all targets at one penalty.
+
+    Attributes
+    ----------
+    alpha : float
+    features : ndarray of int
+        Columns with a weight for any target, ascending.
+    weights : ndarray of shape (n_active, n_targets)
+        Of centered and scaled columns.
+    intercept : ndarray of shape (n_targets,)
+    loss, objective, gap : float
+        Sums over the targets.
+    kkt : float
+        The largest of the targets.
+    """
+
+    alpha: float
+    features: np.ndarray
+    weights: np.ndarray
+    intercept: np.ndarray
+    loss: float
+    objective: float
+    gap: float
+    kkt: float
+
+    @classmethod
+    def unite(cls, points: Sequence[PathPoint]) -> SparseFit:
+        """One point per target, all at the same penalty."""
+        features = points[0].active if len(points) == 1 else np.unique(np.concatenate([p.active for p in points]))
+        weights = np.zeros((features.size, len(points)))
+        for target, point in enumerate(points):
+            weights[np.searchsorted(features, point.active), target] = point.weights
+        return cls(
+            points[0].alpha,
+            features,
+            weights,
+            np.array([point.intercept for point in points]),
+            sum(point.loss for point in points),
+            sum(point.objective for point in points),
+            sum(point.gap for point in points),
+            max(point.kkt for point in points),
+        )
+
+    @property
+    def magnitudes(self) -> np.ndarray:
+        """Size of every feature's weights: their norm over the targets."""
+        return np.sqrt(np.sum(self.weights**2, axis=1))
+
+
+class TargetPaths:
+    """Path solvers of all targets."""
+
+    def __init__(self, solvers: Sequence[PathSolver]) -> None:
+        self.solvers = solvers
+        self.alpha_max = max(solver.alpha_max for solver in solvers)
+        self.null_loss = sum(solver.null_loss for solver in solvers)
+
+    def follow(self, alphas: Sequence[float]) -> Iterator[SparseFit]:
+        """Minima at decreasing penalties, until nothing is left to be explained."""
+        for points in zip(*(solver.path(alphas) for solver in self.solvers), strict=True):
+            fit = SparseFit.unite(points)
+            yield fit
+            if fit.loss <= _SATURATED * self.null_loss:
+                return
+
+    def solve(self, alpha: float) -> SparseFit:
+        """The minimum at one penalty."""
+        return SparseFit.unite([solver.solve(alpha) for solver in self.solvers])
+
+
+@dataclass
+class Entries:
+    """When candidates got their first weight, along a path.
+
+    Attributes
+    ----------
+    step : dict
+        Candidate -> number of the penalty at which it entered, in the order of entry.
+    alpha : dict
+        Candidate -> that penalty.
+    """
+
+    step: dict[int, int]
+    alpha: dict[int, float]
+
+    def add(self, number: int, fit: SparseFit, candidates: Candidates) -> None:
+        """Take note of those that have a weight for the first time; of several the one with the largest is first."""
+        magnitudes = candidate_magnitudes(fit, candidates)
+        for candidate in sorted(magnitudes, key=lambda j: (-magnitudes[j], j)):
+            if candidate not in self.step:
+                self.step[candidate] = number
+                self.alpha[candidate] = fit.alpha
+
+
+def candidate_magnitudes(fit: SparseFit, candidates: Candidates) -> dict[int, float]:
+    """Size of the weights of every candidate that has any."""
+    squares: dict[int, float] = {}
+    for feature, magnitude in zip(fit.features.tolist(), fit.magnitudes.tolist(), strict=True):
+        candidate = candidates.candidate_of(feature)
+        squares[candidate] = squares.get(candidate, 0.0) + magnitude**2
+    return {candidate: square**0.5 for candidate, square in squares.items()}
