@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from tamis.kernels.arrays.blocks import blocks
-from tamis.kernels.arrays.tolerances import Tolerance
+from tamis.kernels.arrays.tolerances import ROUNDING, Tolerance
 
 # Largest difference of the entries of two copies of unit norm. A unit or an offset that was changed costs a copy some
 # digits: an offset of a million standard deviations leaves ten of sixteen.
@@ -91,6 +91,37 @@ def place_columns(X: Any) -> tuple[np.ndarray, np.ndarray]:
     place = np.empty(order.size, dtype=np.int64)
     place[order] = np.cumsum(~is_copy) - 1
     return order[~is_copy], place
+
+
+def later_copies(X: Any, keys: np.ndarray) -> np.ndarray:
+    """Indices of columns that equal one before them to the last digit.
+
+    Parameters
+    ----------
+    X : ndarray or sparse table
+    keys : ndarray of shape (n_columns,)
+        A figure of every column that copies share but for rounding, such as the product with one vector.
+    """
+    order = np.argsort(keys, kind="stable")
+    is_new = np.diff(keys[order], prepend=-np.inf) > ROUNDING.float64 * np.abs(keys).max(initial=0.0)
+    run = np.cumsum(is_new)
+    suspects = np.sort(order[np.bincount(run)[run] > 1])
+    table = sparse.csc_array(X) if sparse.issparse(X) else X
+    seen: set[tuple[bytes, ...]] = set()
+    copies = []
+    for j in suspects.tolist():
+        content = _column_bytes(table, j)
+        if content in seen:
+            copies.append(j)
+        seen.add(content)
+    return np.array(copies, dtype=np.int64)
+
+
+def _column_bytes(X: Any, j: int) -> tuple[bytes, ...]:
+    if not sparse.issparse(X):
+        return ((X[:, j] + 0.0).tobytes(),)  # so that the two zeros are one
+    part = slice(X.indptr[j], X.indptr[j + 1])
+    return X.indices[part].tobytes(), X.data[part].tobytes()
 
 
 def _order_with_copies(X: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -111,13 +111,14 @@ class PenalizedRanker(Ranker):
     # ranking
 
     def _pose(self, candidates: Candidates, y: np.ndarray | None) -> LinearProblem:
-        return LinearProblem.pose(
-            candidates,
-            np.asarray(y),
-            task=self.task,
-            class_weight=self.class_weight,
-            standardize=self.standardize,
-        )
+        weights = {"task": self.task, "class_weight": self.class_weight}
+        problem = LinearProblem.pose(candidates, np.asarray(y), **weights, standardize=self.standardize)
+        is_shared = self._shares_weight_among_copies(candidates)
+        return problem if is_shared else problem.without_copies(candidates.table)
+
+    def _shares_weight_among_copies(self, candidates: Candidates) -> bool:
+        """Whether the penalty gives copies of a column their shares; the l1 norm lets any of them have all."""
+        return self._penalized_groups(candidates) is not None
 
     def _make_paths(self, problem: LinearProblem, candidates: Candidates, scale: np.ndarray) -> TargetPaths:
         members = self._penalized_groups(candidates)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
+from tamis.base import Candidates
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.rank.sparse._linear_problem import LinearProblem
 from tamis.rank.sparse._smooth_loss import SmoothLossRanker
@@ -148,3 +149,6 @@ class ElasticNet(SmoothLossRanker):
     def _penalty(self, problem: LinearProblem, members: Sequence[np.ndarray] | None) -> dict[str, Any]:
         # weights are divided by the target's unit, absolute ones once and squared ones twice
         return {"sparse_share": self.l1_ratio, "ridge_share": (1.0 - self.l1_ratio) * problem.unit}
+
+    def _shares_weight_among_copies(self, candidates: Candidates) -> bool:
+        return self.l1_ratio < 1.0

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tamis.base import Candidates, LinearModel
 from tamis.kernels.arrays.columns import Columns, as_columns
+from tamis.kernels.arrays.copies import later_copies
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
 from tamis.kernels.arrays.targets import encode_target
 
@@ -65,6 +66,13 @@ class LinearProblem:
             return cls(columns, scale, Y, target.classes, 1.0, 0.0, exponents)
         values, center, unit = _standardized(target.values, columns)
         return cls(columns, scale, values, None, unit, center, exponents)
+
+    def without_copies(self, table: Any) -> LinearProblem:
+        """The same with factor zero for columns that equal an earlier one: of copies the first gets all the weight."""
+        vector = self.columns.center_rows(np.random.RandomState(0).standard_normal((len(self.Y), 1)))
+        scale = self.scale.copy()
+        scale[later_copies(table, self.columns.dot(vector)[:, 0])] = 0.0
+        return replace(self, scale=scale)
 
     @property
     def row_shares(self) -> np.ndarray:
