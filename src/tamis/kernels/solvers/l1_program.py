@@ -1,0 +1,404 @@
+r"""Linear machines with an l1 penalty, as a linear program solved by column generation.
+
+For one target, a loss that is zero in the interval :math:`[l_i, h_i]` of outputs and has slope one outside,
+
+.. math:: \min_{w, b}\ \sum_j c_j |w_j| + \sum_i C_i \xi_i, \qquad
+          \xi_i = \max(0,\ l_i - f_i,\ f_i - h_i), \quad f_i = x_i^\top w + b.
+
+The hinge has :math:`[1, \infty)` for the label 1 and :math:`(-\infty, -1]` for -1, the epsilon-insensitive loss
+:math:`[y_i - \epsilon, y_i + \epsilon]`. The dual program, over multipliers :math:`\beta = p - q`, is
+
+.. math:: \max_{0 \le p, q \le C}\ l^\top p - h^\top q \quad\text{subject to}\quad
+          |X^\top \beta|_j \le c_j, \quad 1^\top \beta = 0,
+
+and it is the one that is handed to HiGHS: every column of the table is a row with two bounds, of which the multiplier
+is the weight :math:`w_j`, and the one of the equality is the intercept. Penalties and costs of errors are bounds here,
+so that a basis stays dual feasible when they change and when columns are added, and the dual simplex goes on from it.
+
+Only some columns are in the program: at first those with the largest :math:`|X^\top \beta|_j` at w = 0, then those that
+violate their constraint most. It ends when none does, which proves the optimum over all columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+
+from tamis.kernels.arrays.columns import Columns, to_numpy
+
+_FEASIBILITY = 1e-10  # of HiGHS, for multipliers and outputs in units of one: the least that it takes
+_RAISED = 1e-10  # of the largest penalty: what is added to all for the certificate, as some may be next to zero
+_OBJECTIVE_FLOOR = 1e-8  # of the objective at unit errors, below which the gap is no longer relative to the objective
+_FIRST_COLUMNS = 200  # at most, at the start
+_ENTERING_COLUMNS = 50  # at most, in each later round
+_RAY_PRODUCT = 1e-9  # |x_j' ray| / (|x_j| |ray|) below which a column does not bound a ray of the dual
+
+
+class InfeasibleError(ValueError):
+    """Infinite costs, and no weights without an error."""
+
+
+@dataclass(frozen=True)
+class L1Solution:
+    """An optimum and its certificate.
+
+    Attributes
+    ----------
+    active : ndarray of int, ascending
+        Columns whose weights are not zero.
+    weights : ndarray of shape (n_active,)
+        Theirs.
+    intercept : float
+        Outputs are ``columns.columns(active) @ weights + intercept``: that of centered columns where those are.
+    multipliers : ndarray of shape (n_samples,)
+        The dual point, feasible for penalties raised by 1e-10 of the largest: ``sum(multipliers) == 0`` up to rounding,
+        ``|multipliers| <= error costs``, ``|X' multipliers| <= penalties`` up to that. The signs are those of
+        ``y`` for the hinge, and of ``y - output`` for the epsilon-insensitive loss.
+    objective : float
+        ``sum_j c_j |w_j| + sum_i C_i xi_i`` of weights and intercept. Where a cost is infinite, errors (of rounding)
+        count with twice the largest multiplier, which is exact.
+    gap : float
+        ``(P - Q) / max(P, 1e-8 u sum(C))`` with ``P`` the objective, ``Q <= minimum`` the dual objective of
+        ``multipliers`` and ``u`` the unit of the outputs: one for the hinge, the largest ``|y - median(y)|`` for the
+        epsilon-insensitive loss. P and Q are computed anew from the table, not taken from the solver.
+    n_rounds : int
+        Programs solved, each but the first with columns added.
+    n_generated : int
+        Columns in the last one.
+    converged : bool
+        Whether no column violates its constraint by more than ``tol``, and the last program was solved.
+    """
+
+    active: np.ndarray
+    weights: np.ndarray
+    intercept: float
+    multipliers: np.ndarray
+    objective: float
+    gap: float
+    n_rounds: int
+    n_generated: int
+    converged: bool
+
+
+class L1Program:
+    r"""``min sum_j c_j |w_j| + sum_i C_i xi_i`` for one target, solved again and again from the last optimum.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of the table, from ``as_columns(X)``: without weights of rows, which belong into ``error_costs``. Columns need
+        no scaling: one of standard deviation s with penalty c is one of unit variance with penalty c / s.
+    y : array of shape (n_samples,)
+        Labels -1 and 1 for the hinge, otherwise numbers.
+    error_costs : float or array of shape (n_samples,)
+        C, not negative. Infinite: no error is allowed (hard margin; with the epsilon-insensitive loss, a hard tube).
+    loss : {"hinge", "epsilon_insensitive"}
+    epsilon : float
+        Of the second loss.
+
+    Notes
+    -----
+    Complexity: per round one product of the table with a vector and the simplex iterations, each O(n m) for m columns
+    in the program; the program holds these as a dense n x m copy. Not to be pickled, nor used by two threads at once.
+
+    References
+    ----------
+    Bradley and Mangasarian, "Massive data discrimination via linear support vector machines", 2000 (subsets of rows);
+    Zhu, Rosset, Hastie and Tibshirani, "1-norm support vector machines", 2003; Huangfu and Hall, "Parallelizing the
+    dual revised simplex method", 2018 (HiGHS).
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        y: np.ndarray,
+        error_costs: np.ndarray | float,
+        *,
+        loss: str = "hinge",
+        epsilon: float = 0.0,
+    ) -> None:
+        self._columns = columns
+        y = np.asarray(y, dtype=float)
+        self._center, self._unit = 0.0, 1.0
+        if loss == "hinge":
+            if not np.isin(y, (-1.0, 1.0)).all():
+                raise ValueError("y must be -1 or 1 for the hinge: map the two classes to these")
+            self._low, self._high = np.where(y > 0, 1.0, -np.inf), np.where(y > 0, np.inf, -1.0)
+        elif loss == "epsilon_insensitive":
+            self._center = float(np.median(y))
+            self._unit = float(np.abs(y - self._center).max()) or 1.0
+            y, epsilon = (y - self._center) / self._unit, epsilon / self._unit
+            self._low, self._high = y - epsilon, y + epsilon
+        else:
+            raise ValueError(f"loss must be 'hinge' or 'epsilon_insensitive', not {loss!r}")
+        self._deviation = np.sqrt(np.maximum(to_numpy(columns.norm2), 0.0) / columns.n_samples)
+        self.set_error_costs(error_costs)
+        self._generated = np.zeros(0, dtype=np.int64)  # in the order of the rows of the program
+        self._table = np.zeros((columns.n_samples, 0))  # the generated columns, of unit variance
+        self._model = _DualModel(self._low, self._high)
+
+    def set_error_costs(self, error_costs: np.ndarray | float) -> None:
+        """Other costs of errors, for the next call of :meth:`solve`; a number, or one for each row."""
+        costs = np.broadcast_to(np.asarray(error_costs, dtype=float), self._low.shape)
+        if not (costs >= 0).all():
+            raise ValueError("error_costs must not be negative nor NaN")
+        self._costs = costs.copy()
+
+    def solve(self, penalties: np.ndarray | float = 1.0, *, tol: float = 1e-9, max_rounds: int = 1000) -> L1Solution:
+        """Solve for given penalties, from the columns and the basis of the last call.
+
+        Parameters
+        ----------
+        penalties : float or array of shape (n_columns,)
+            c, not negative; infinite ones keep a column out.
+        tol : float
+            A column violates its constraint if ``|X'beta|_j > (1 + tol) c_j``; about the gap at the end.
+        max_rounds : int
+            Programs to solve before giving up, with ``converged=False``.
+
+        Returns
+        -------
+        L1Solution
+
+        Raises
+        ------
+        InfeasibleError
+            Where costs are infinite and no weights are without an error (the classes are not linearly separable).
+        """
+        penalties = np.broadcast_to(np.asarray(penalties, dtype=float), self._deviation.shape)
+        if not (penalties >= 0).all():
+            raise ValueError("penalties must not be negative nor NaN")
+        # columns of unit variance; a constant one has no use, as the intercept does the same for nothing
+        bounds = np.divide(penalties, self._deviation, out=np.full(penalties.shape, np.inf), where=self._deviation > 0)
+        raised = bounds + _RAISED * np.max(bounds, initial=0.0, where=np.isfinite(bounds))
+        if not self._generated.size:
+            self._generate(np.abs(self._correlate(self.null_multipliers())), np.isfinite(bounds), _FIRST_COLUMNS)
+        for n_rounds in range(1, max_rounds + 1):
+            is_optimal = self._model.solve(self._costs, bounds[self._generated])
+            if self._model.ray is not None:
+                is_entering = self._bounding(self._model.ray, bounds)
+                excess, is_done = np.abs(self._correlate(self._model.ray)), False
+                if not is_entering.any():
+                    raise InfeasibleError(
+                        "no weights are without an error, which infinite error costs ask for (for the hinge: classes "
+                        "are not linearly separable): give finite ones"
+                    )
+            else:
+                beta = _balance(np.clip(self._model.multipliers, -self._costs, self._costs))
+                size = np.abs(self._correlate(beta))
+                excess = size - raised
+                is_entering = size > (1.0 + tol) * raised
+                is_entering[self._generated] = False
+                is_done = not is_entering.any()
+            if is_done:
+                break
+            self._generate(excess, is_entering, _ENTERING_COLUMNS)
+        return self._solution(penalties, raised, n_rounds, is_optimal and is_done)
+
+    def max_penalty(self, proportions: np.ndarray | float = 1.0, *, tol: float = 1e-9) -> float:
+        r"""Smallest c at which ``w = 0`` is optimal for penalties ``c * proportions``.
+
+        The minimum V(c) is concave and piecewise linear in c, and constant from the one asked for on. Newton's method
+        on ``V(inf) - V(c)``, which is convex, rises to it in finitely many steps:
+        ``c <- (V(inf) - sum_i C_i xi_i) / sum_j proportions_j |w_j|``. One division gives the largest cost of errors
+        for given penalties: w = 0 is optimal for all costs ``C / c`` in place of ``C`` and penalties of one.
+
+        The multipliers of :meth:`null_multipliers` bound it from above. They are the only ones at w = 0, and the bound
+        is exact, where the costs of the two classes have equal sums.
+        """
+        if not np.isfinite(self._costs).all():
+            raise ValueError("with infinite error_costs w = 0 is optimal for no penalty: give finite ones")
+        proportions = np.broadcast_to(np.asarray(proportions, dtype=float), self._deviation.shape)
+        null = self.null_multipliers()
+        at_null = self._dual_objective(null)
+        size = np.abs(self._correlate(null)) * self._deviation
+        size = size[self._deviation > 0] / proportions[self._deviation > 0]
+        upper = float(np.max(size, initial=0.0))
+        if at_null <= 0.0 or upper == 0.0:
+            return 0.0
+        c = 0.5 * upper
+        while (solution := self.solve(c * proportions, tol=tol)).active.size == 0:
+            c, upper = 0.5 * c, c
+            if c < tol * at_null:
+                return 0.0
+        while solution.active.size:
+            norm = float(proportions[solution.active] @ np.abs(solution.weights))
+            root = (self._unit * at_null - (solution.objective - c * norm)) / norm
+            if not c * (1.0 + tol) < root < upper:
+                return min(max(root, c), upper)
+            c = root
+            solution = self.solve(c * proportions, tol=tol)
+        return c
+
+    def null_multipliers(self) -> np.ndarray:
+        """Multipliers that are optimal where all weights are zero; infinite costs count as one.
+
+        For the hinge ``y_i C_i / sum(C of its class)`` times the smaller sum, so that ``X' beta`` are differences of
+        class means. In general ``-C`` and ``C`` for outputs ``b`` above and below their interval, b the best intercept,
+        and an equal share of the costs for those at its ends.
+        """
+        costs = np.where(np.isfinite(self._costs), self._costs, 1.0)
+        # the slope of the loss by b is -sum(C of finite ends below) before all ends, and grows by C at each
+        ends = np.concatenate([self._low[np.isfinite(self._low)], self._high[np.isfinite(self._high)]])
+        steps = np.concatenate([costs[np.isfinite(self._low)], costs[np.isfinite(self._high)]])
+        order = np.argsort(ends)
+        slope = np.cumsum(steps[order]) - costs[np.isfinite(self._low)].sum()
+        rounding = 1e-12 * costs.sum()
+        b = ends[order][np.searchsorted(slope, -rounding)]
+        beta = costs * (self._low > b) - costs * (self._high < b)
+        at_end = self._high == b if beta.sum() > 0 else self._low == b
+        total = costs[at_end].sum()
+        if total > 0:
+            beta[at_end] -= costs[at_end] * (beta.sum() / total)
+        return _balance(beta)
+
+    def _correlate(self, beta: np.ndarray) -> np.ndarray:
+        """``X' beta`` for columns of unit variance; from double precision for those in the program."""
+        V = self._columns.as_array(beta[:, None])
+        product = to_numpy(self._columns.dot(V))[:, 0].astype(float)
+        product = np.divide(product, self._deviation, out=np.zeros_like(product), where=self._deviation > 0)
+        product[self._generated] = beta @ self._table
+        return product
+
+    def _bounding(self, ray: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        """Columns whose constraint ends a ray along which the dual objective grows forever."""
+        smallest = _RAY_PRODUCT * np.linalg.norm(ray) * np.sqrt(len(ray))
+        is_bounding = (np.abs(self._correlate(ray)) > smallest) & np.isfinite(bounds)
+        is_bounding[self._generated] = False
+        return is_bounding
+
+    def _generate(self, gain: np.ndarray, is_allowed: np.ndarray, n_most: int) -> None:
+        """Add the allowed columns of largest gain to the program."""
+        allowed = np.flatnonzero(is_allowed & (self._deviation > 0))
+        if allowed.size > n_most:
+            allowed = allowed[np.argsort(-gain[allowed], kind="stable")[:n_most]]
+        new = to_numpy(self._columns.columns(allowed)) / self._deviation[allowed]
+        self._generated = np.append(self._generated, allowed)
+        self._table = np.column_stack([self._table, new])
+        self._model.add_columns(new)
+
+    def _dual_objective(self, beta: np.ndarray) -> float:
+        """In units of the outputs."""
+        low, high = np.where(np.isfinite(self._low), self._low, 0.0), np.where(np.isfinite(self._high), self._high, 0.0)
+        return float(low @ np.maximum(beta, 0.0) + high @ np.minimum(beta, 0.0))
+
+    def _solution(self, penalties: np.ndarray, raised: np.ndarray, n_rounds: int, converged: bool) -> L1Solution:
+        """Objective, dual objective and gap from the solver's weights and multipliers."""
+        w, b = self._model.weights, self._model.intercept
+        beta = _balance(np.clip(self._model.multipliers, -self._costs, self._costs))
+        size = np.abs(self._correlate(beta))
+        beta = beta / np.max(np.divide(size, raised, out=np.zeros_like(size), where=size > raised), initial=1.0)
+        costs = np.where(np.isfinite(self._costs), self._costs, 2.0 * np.abs(beta).max(initial=0.0))
+        f = self._table @ w + b
+        errors = np.maximum(0.0, np.maximum(self._low - f, f - self._high))
+        w = w / self._deviation[self._generated]
+        is_active = w != 0
+        active = self._generated[is_active]
+        objective = float(penalties[active] @ np.abs(w[is_active]) + costs @ errors)
+        gap = (objective - self._dual_objective(beta)) / max(objective, _OBJECTIVE_FLOOR * costs.sum(), 1e-300)
+        order = np.argsort(active)
+        return L1Solution(
+            active=active[order],
+            weights=self._unit * w[is_active][order],
+            intercept=self._unit * b + self._center,
+            multipliers=beta,
+            objective=self._unit * objective,
+            gap=gap,
+            n_rounds=n_rounds,
+            n_generated=self._generated.size,
+            converged=converged,
+        )
+
+
+def _balance(beta: np.ndarray) -> np.ndarray:
+    """Shrink the positive or the negative multipliers, so that they sum to zero within the same box."""
+    positive, negative = np.maximum(beta, 0.0), np.minimum(beta, 0.0)
+    total, against = positive.sum(), -negative.sum()
+    if total > against:
+        positive *= against / total
+    elif against > total:
+        negative *= total / against
+    return positive + negative
+
+
+class _DualModel:
+    """The dual program in HiGHS: variables p and q with finite ends, a row for each column, after the equality.
+
+    Attributes
+    ----------
+    multipliers, weights, intercept
+        Of the last solution.
+    ray : ndarray of shape (n_samples,) or None
+        Direction of multipliers in which the last program was unbounded.
+    """
+
+    def __init__(self, low: np.ndarray, high: np.ndarray) -> None:
+        up, down = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
+        self._rows = np.concatenate([up, down])  # sample of each variable
+        self._signs = np.repeat([1.0, -1.0], [up.size, down.size])  # beta = p - q
+        self._places = np.arange(self._rows.size, dtype=np.int32)
+        self._n_samples, self._n_columns = low.size, 0
+        self._scale = 1.0
+        self._highs = highspy.Highs()
+        self._highs.silent()
+        options = {
+            "solver": "simplex",
+            "simplex_strategy": 1,  # dual
+            "simplex_scale_strategy": 0,  # columns are of unit variance
+            "presolve": "off",
+            "parallel": "off",
+            "threads": 1,
+            "primal_feasibility_tolerance": _FEASIBILITY,
+            "dual_feasibility_tolerance": _FEASIBILITY,
+        }
+        for name, value in options.items():
+            self._highs.setOptionValue(name, value)
+        self._highs.addVars(self._rows.size, np.zeros(self._rows.size), np.zeros(self._rows.size))
+        ends = -np.concatenate([low[up], -high[down]])  # HiGHS minimizes
+        self._highs.changeColsCost(self._rows.size, self._places, ends)
+        self._add_rows(np.ones((low.size, 1)), np.zeros(1))
+
+    def add_columns(self, table: np.ndarray) -> None:
+        """Constraints of further columns of the table; their bounds are given to :meth:`solve`."""
+        self._n_columns += table.shape[1]
+        self._add_rows(table, np.full(table.shape[1], np.inf))
+
+    def _add_rows(self, table: np.ndarray, bounds: np.ndarray) -> None:
+        values = np.ascontiguousarray((table[self._rows] * self._signs[:, None]).T)
+        m, n = values.shape
+        starts = np.arange(m, dtype=np.int32) * n
+        self._highs.addRows(m, -bounds, bounds, m * n, starts, np.tile(self._places, m), values.ravel())
+
+    def solve(self, costs: np.ndarray, bounds: np.ndarray) -> bool:
+        """Optimum for given costs of errors and bounds of ``|X' beta|``; whether HiGHS says that it is one."""
+        # multipliers are scaled to about one: bounds of the program, of which its basis knows nothing
+        finite = costs[np.isfinite(costs) & (costs > 0)]
+        limits = [np.max(values) for values in (finite, bounds[np.isfinite(bounds) & (bounds > 0)]) if values.size]
+        scale = float(min(limits, default=1.0))
+        n, m = self._rows.size, self._n_columns
+        self._highs.changeColsBounds(n, self._places, np.zeros(n), costs[self._rows] / scale)
+        rows = np.arange(1, m + 1, dtype=np.int32)
+        self._highs.changeRowsBounds(m, rows, -bounds / scale, bounds / scale)
+        status = self._run()
+        if status not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kUnbounded):
+            self._highs.clearSolver()  # from the basis of slacks, where the last one was singular or cycled
+            status = self._run()
+        self.ray = None
+        if status == highspy.HighsModelStatus.kUnbounded:
+            _, _, ray = self._highs.getPrimalRay()
+            self.ray = self._to_samples(np.asarray(ray))
+            return False
+        solution = self._highs.getSolution()
+        self.multipliers = scale * self._to_samples(np.asarray(solution.col_value))
+        duals = -np.asarray(solution.row_dual)  # of a maximum
+        self.intercept, self.weights = float(duals[0]), duals[1:]
+        return status == highspy.HighsModelStatus.kOptimal
+
+    def _run(self) -> highspy.HighsModelStatus:
+        self._highs.run()
+        return self._highs.getModelStatus()
+
+    def _to_samples(self, values: np.ndarray) -> np.ndarray:
+        return np.bincount(self._rows, self._signs * values, minlength=self._n_samples)
