@@ -29,10 +29,13 @@ import numpy as np
 from tamis.kernels.arrays.columns import Columns, to_numpy
 
 _FEASIBILITY = 1e-10  # of HiGHS, for multipliers and outputs in units of one: the least that it takes
-_RAISED = 1e-10  # of the largest penalty: what is added to all for the certificate, as some may be next to zero
-_OBJECTIVE_FLOOR = 1e-8  # of the objective at unit errors, below which the gap is no longer relative to the objective
+_NEGLIGIBLE_WEIGHT = 1e-11  # of a column of unit variance, for outputs in units of one: zero but for rounding
+# The gap is relative to the objective, unless that is below 1e-6 of the objective at unit errors or 1e-2 of the unit of
+# multipliers, a fraction of what any weight costs where penalties are equal: then it is zero but for rounding.
+_FLOOR_OF_COSTS, _FLOOR_OF_SCALE = 1e-6, 1e-2
 _FIRST_COLUMNS = 200  # at most, at the start
 _ENTERING_COLUMNS = 50  # at most, in each later round
+_LEAST_SCALE = 1e-9  # of the largest cost: what HiGHS takes for infinite begins at 1e20 units
 _RAY_PRODUCT = 1e-9  # |x_j' ray| / (|x_j| |ray|) below which a column does not bound a ray of the dual
 
 
@@ -53,22 +56,24 @@ class L1Solution:
     intercept : float
         Outputs are ``columns.columns(active) @ weights + intercept``: that of centered columns where those are.
     multipliers : ndarray of shape (n_samples,)
-        The dual point, feasible for penalties raised by 1e-10 of the largest: ``sum(multipliers) == 0`` up to rounding,
-        ``|multipliers| <= error costs``, ``|X' multipliers| <= penalties`` up to that. The signs are those of
-        ``y`` for the hinge, and of ``y - output`` for the epsilon-insensitive loss.
+        The dual point: ``sum(multipliers) == 0`` and ``|multipliers| <= error costs`` up to rounding,
+        ``|X' multipliers| <= penalties`` up to what is said for the gap. The signs are those of ``y`` for the hinge, and
+        of ``y - output`` for the epsilon-insensitive loss.
     objective : float
         ``sum_j c_j |w_j| + sum_i C_i xi_i`` of weights and intercept. Where a cost is infinite, errors (of rounding)
         count with twice the largest multiplier, which is exact.
     gap : float
-        ``(P - Q) / max(P, 1e-8 u sum(C))`` with ``P`` the objective, ``Q <= minimum`` the dual objective of
+        ``(P - Q) / max(P, 1e-6 u sum(C), 1e-2 u min(max C, max c))`` with ``P`` the objective, ``Q <= minimum`` the dual objective of
         ``multipliers`` and ``u`` the unit of the outputs: one for the hinge, the largest ``|y - median(y)|`` for the
-        epsilon-insensitive loss. P and Q are computed anew from the table, not taken from the solver.
+        epsilon-insensitive loss. Both are computed anew from the table, not taken from the solver, with multipliers
+        divided by the largest ``|X'beta|_j / c_j`` above one. An excess below 1e-10 of the largest penalty or cost, of
+        columns of unit variance, is added to all penalties instead, as some may be next to zero.
     n_rounds : int
         Programs solved, each but the first with columns added.
     n_generated : int
         Columns in the last one.
     converged : bool
-        Whether no column violates its constraint by more than ``tol``, and the last program was solved.
+        Whether ``gap <= tol``.
     """
 
     active: np.ndarray
@@ -127,6 +132,8 @@ class L1Program:
                 raise ValueError("y must be -1 or 1 for the hinge: map the two classes to these")
             self._low, self._high = np.where(y > 0, 1.0, -np.inf), np.where(y > 0, np.inf, -1.0)
         elif loss == "epsilon_insensitive":
+            if not epsilon >= 0:
+                raise ValueError(f"epsilon must not be negative, got {epsilon}")
             self._center = float(np.median(y))
             self._unit = float(np.abs(y - self._center).max()) or 1.0
             y, epsilon = (y - self._center) / self._unit, epsilon / self._unit
@@ -146,7 +153,7 @@ class L1Program:
             raise ValueError("error_costs must not be negative nor NaN")
         self._costs = costs.copy()
 
-    def solve(self, penalties: np.ndarray | float = 1.0, *, tol: float = 1e-9, max_rounds: int = 1000) -> L1Solution:
+    def solve(self, penalties: np.ndarray | float = 1.0, *, tol: float = 1e-8, max_rounds: int = 1000) -> L1Solution:
         """Solve for given penalties, from the columns and the basis of the last call.
 
         Parameters
@@ -154,7 +161,7 @@ class L1Program:
         penalties : float or array of shape (n_columns,)
             c, not negative; infinite ones keep a column out.
         tol : float
-            A column violates its constraint if ``|X'beta|_j > (1 + tol) c_j``; about the gap at the end.
+            Gap at which it has converged. Columns are added while ``|X'beta|_j > (1 + tol / 10) c_j`` for some.
         max_rounds : int
             Programs to solve before giving up, with ``converged=False``.
 
@@ -172,30 +179,17 @@ class L1Program:
             raise ValueError("penalties must not be negative nor NaN")
         # columns of unit variance; a constant one has no use, as the intercept does the same for nothing
         bounds = np.divide(penalties, self._deviation, out=np.full(penalties.shape, np.inf), where=self._deviation > 0)
-        raised = bounds + _RAISED * np.max(bounds, initial=0.0, where=np.isfinite(bounds))
         if not self._generated.size:
-            self._generate(np.abs(self._correlate(self.null_multipliers())), np.isfinite(bounds), _FIRST_COLUMNS)
-        for n_rounds in range(1, max_rounds + 1):
-            is_optimal = self._model.solve(self._costs, bounds[self._generated])
-            if self._model.ray is not None:
-                is_entering = self._bounding(self._model.ray, bounds)
-                excess, is_done = np.abs(self._correlate(self._model.ray)), False
-                if not is_entering.any():
-                    raise InfeasibleError(
-                        "no weights are without an error, which infinite error costs ask for (for the hinge: classes "
-                        "are not linearly separable): give finite ones"
-                    )
-            else:
-                beta = _balance(np.clip(self._model.multipliers, -self._costs, self._costs))
-                size = np.abs(self._correlate(beta))
-                excess = size - raised
-                is_entering = size > (1.0 + tol) * raised
-                is_entering[self._generated] = False
-                is_done = not is_entering.any()
-            if is_done:
-                break
-            self._generate(excess, is_entering, _ENTERING_COLUMNS)
-        return self._solution(penalties, raised, n_rounds, is_optimal and is_done)
+            size = np.abs(self._correlate(self.null_multipliers()))
+            self._generate(_largest(size, np.isfinite(bounds), _FIRST_COLUMNS))
+        n_rounds, entering = 0, np.zeros(0, dtype=np.int64)
+        scale = _scale_of_multipliers(self._costs, bounds)
+        while n_rounds == 0 or (entering.size and n_rounds < max_rounds):
+            self._generate(entering)
+            self._model.solve(self._costs, bounds[self._generated], scale)
+            entering = self._violating(bounds, 0.1 * tol * bounds + _FEASIBILITY * scale)
+            n_rounds += 1
+        return self._solution(penalties, bounds, scale, n_rounds, tol)
 
     def max_penalty(self, proportions: np.ndarray | float = 1.0, *, tol: float = 1e-9) -> float:
         r"""Smallest c at which ``w = 0`` is optimal for penalties ``c * proportions``.
@@ -262,54 +256,85 @@ class L1Program:
         product[self._generated] = beta @ self._table
         return product
 
-    def _bounding(self, ray: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-        """Columns whose constraint ends a ray along which the dual objective grows forever."""
-        smallest = _RAY_PRODUCT * np.linalg.norm(ray) * np.sqrt(len(ray))
-        is_bounding = (np.abs(self._correlate(ray)) > smallest) & np.isfinite(bounds)
-        is_bounding[self._generated] = False
-        return is_bounding
+    def _violating(self, bounds: np.ndarray, tolerances: np.ndarray) -> np.ndarray:
+        """Columns to add: those whose constraints cut off the last dual solution, or its ray, most."""
+        ray = self._model.ray
+        if ray is None:
+            excess = np.abs(self._correlate(self._multipliers())) - bounds
+            is_entering = excess > tolerances
+        else:  # the dual objective grows along it, until a constraint is met
+            excess = np.abs(self._correlate(ray))
+            is_entering = np.isfinite(bounds) & (excess > _RAY_PRODUCT * np.linalg.norm(ray) * ray.size**0.5)
+        is_entering[self._generated] = False
+        if ray is not None and not is_entering.any():
+            raise InfeasibleError(
+                "no weights are without an error, which infinite error costs ask for (for the hinge: classes are not "
+                "linearly separable): give finite ones"
+            )
+        return _largest(excess, is_entering, _ENTERING_COLUMNS)
 
-    def _generate(self, gain: np.ndarray, is_allowed: np.ndarray, n_most: int) -> None:
-        """Add the allowed columns of largest gain to the program."""
-        allowed = np.flatnonzero(is_allowed & (self._deviation > 0))
-        if allowed.size > n_most:
-            allowed = allowed[np.argsort(-gain[allowed], kind="stable")[:n_most]]
-        new = to_numpy(self._columns.columns(allowed)) / self._deviation[allowed]
-        self._generated = np.append(self._generated, allowed)
+    def _generate(self, entering: np.ndarray) -> None:
+        """Add columns to the program."""
+        new = to_numpy(self._columns.columns(entering)) / self._deviation[entering]
+        self._generated = np.append(self._generated, entering)
         self._table = np.column_stack([self._table, new])
         self._model.add_columns(new)
+
+    def _multipliers(self) -> np.ndarray:
+        """The solver's, within the box and with a sum of zero."""
+        return _balance(np.clip(self._model.multipliers, -self._costs, self._costs))
 
     def _dual_objective(self, beta: np.ndarray) -> float:
         """In units of the outputs."""
         low, high = np.where(np.isfinite(self._low), self._low, 0.0), np.where(np.isfinite(self._high), self._high, 0.0)
         return float(low @ np.maximum(beta, 0.0) + high @ np.minimum(beta, 0.0))
 
-    def _solution(self, penalties: np.ndarray, raised: np.ndarray, n_rounds: int, converged: bool) -> L1Solution:
+    def _solution(
+        self, penalties: np.ndarray, bounds: np.ndarray, scale: float, n_rounds: int, tol: float
+    ) -> L1Solution:
         """Objective, dual objective and gap from the solver's weights and multipliers."""
-        w, b = self._model.weights, self._model.intercept
-        beta = _balance(np.clip(self._model.multipliers, -self._costs, self._costs))
+        w, b, beta = self._model.weights, self._model.intercept, self._multipliers()
         size = np.abs(self._correlate(beta))
+        negligible = _FEASIBILITY * max(scale, float(np.abs(beta).max(initial=0.0)))
+        raised = bounds + min(float(np.max(size - bounds, initial=0.0)), negligible)
         beta = beta / np.max(np.divide(size, raised, out=np.zeros_like(size), where=size > raised), initial=1.0)
         costs = np.where(np.isfinite(self._costs), self._costs, 2.0 * np.abs(beta).max(initial=0.0))
+        w = np.where(np.abs(w) > _NEGLIGIBLE_WEIGHT, w, 0.0)
         f = self._table @ w + b
         errors = np.maximum(0.0, np.maximum(self._low - f, f - self._high))
-        w = w / self._deviation[self._generated]
-        is_active = w != 0
-        active = self._generated[is_active]
-        objective = float(penalties[active] @ np.abs(w[is_active]) + costs @ errors)
-        gap = (objective - self._dual_objective(beta)) / max(objective, _OBJECTIVE_FLOOR * costs.sum(), 1e-300)
-        order = np.argsort(active)
+        place = np.flatnonzero(w)
+        place = place[np.argsort(self._generated[place])]
+        active, w = self._generated[place], w[place]
+        weights = w / self._deviation[active]
+        objective = float(penalties[active] @ np.abs(weights) + costs @ errors)
+        raised_objective = float(raised[active] @ np.abs(w) + costs @ errors)
+        floor = max(_FLOOR_OF_COSTS * float(costs.sum()), _FLOOR_OF_SCALE * scale)
+        gap = (raised_objective - self._dual_objective(beta)) / max(raised_objective, floor)
+        gap = gap if self._model.ray is None else np.inf
         return L1Solution(
-            active=active[order],
-            weights=self._unit * w[is_active][order],
+            active=active,
+            weights=self._unit * weights,
             intercept=self._unit * b + self._center,
             multipliers=beta,
             objective=self._unit * objective,
             gap=gap,
             n_rounds=n_rounds,
             n_generated=self._generated.size,
-            converged=converged,
+            converged=gap <= tol,
         )
+
+
+def _largest(values: np.ndarray, is_allowed: np.ndarray, n_most: int) -> np.ndarray:
+    """Places of the largest among the allowed values, in their order."""
+    allowed = np.flatnonzero(is_allowed)
+    return allowed[np.argsort(-values[allowed], kind="stable")[:n_most]]
+
+
+def _scale_of_multipliers(costs: np.ndarray, bounds: np.ndarray) -> float:
+    """A unit of the multipliers, which are limited by the costs and, by way of the products, by the penalties."""
+    finite = costs[np.isfinite(costs) & (costs > 0)]
+    limits = [np.max(values) for values in (finite, bounds[np.isfinite(bounds) & (bounds > 0)]) if values.size]
+    return max(float(min(limits, default=1.0)), _LEAST_SCALE * float(np.max(finite, initial=0.0)))
 
 
 def _balance(beta: np.ndarray) -> np.ndarray:
@@ -340,7 +365,6 @@ class _DualModel:
         self._signs = np.repeat([1.0, -1.0], [up.size, down.size])  # beta = p - q
         self._places = np.arange(self._rows.size, dtype=np.int32)
         self._n_samples, self._n_columns = low.size, 0
-        self._scale = 1.0
         self._highs = highspy.Highs()
         self._highs.silent()
         options = {
@@ -371,12 +395,11 @@ class _DualModel:
         starts = np.arange(m, dtype=np.int32) * n
         self._highs.addRows(m, -bounds, bounds, m * n, starts, np.tile(self._places, m), values.ravel())
 
-    def solve(self, costs: np.ndarray, bounds: np.ndarray) -> bool:
-        """Optimum for given costs of errors and bounds of ``|X' beta|``; whether HiGHS says that it is one."""
-        # multipliers are scaled to about one: bounds of the program, of which its basis knows nothing
-        finite = costs[np.isfinite(costs) & (costs > 0)]
-        limits = [np.max(values) for values in (finite, bounds[np.isfinite(bounds) & (bounds > 0)]) if values.size]
-        scale = float(min(limits, default=1.0))
+    def solve(self, costs: np.ndarray, bounds: np.ndarray, scale: float) -> None:
+        """Optimum for given costs of errors and bounds of ``|X' beta|``.
+
+        HiGHS sees multipliers divided by ``scale``, so that they are about one; a basis does not depend on it.
+        """
         n, m = self._rows.size, self._n_columns
         self._highs.changeColsBounds(n, self._places, np.zeros(n), costs[self._rows] / scale)
         rows = np.arange(1, m + 1, dtype=np.int32)
@@ -389,12 +412,12 @@ class _DualModel:
         if status == highspy.HighsModelStatus.kUnbounded:
             _, _, ray = self._highs.getPrimalRay()
             self.ray = self._to_samples(np.asarray(ray))
-            return False
+            self.multipliers, self.weights, self.intercept = np.zeros(self._n_samples), np.zeros(m), 0.0
+            return
         solution = self._highs.getSolution()
         self.multipliers = scale * self._to_samples(np.asarray(solution.col_value))
         duals = -np.asarray(solution.row_dual)  # of a maximum
         self.intercept, self.weights = float(duals[0]), duals[1:]
-        return status == highspy.HighsModelStatus.kOptimal
 
     def _run(self) -> highspy.HighsModelStatus:
         self._highs.run()
