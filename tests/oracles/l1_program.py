@@ -1,4 +1,4 @@
-"""The linear program of an l1-penalized linear machine, whole, as the textbook has it; and what certifies an optimum."""
+"""The linear program of an l1-penalized linear machine, whole, as in textbooks; and what certifies an optimum."""
 
 from __future__ import annotations
 

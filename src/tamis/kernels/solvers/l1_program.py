@@ -22,6 +22,7 @@ violate their constraint most. It ends when none does, which proves the optimum 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import highspy
 import numpy as np
@@ -57,17 +58,18 @@ class L1Solution:
         Outputs are ``columns.columns(active) @ weights + intercept``: that of centered columns where those are.
     multipliers : ndarray of shape (n_samples,)
         The dual point: ``sum(multipliers) == 0`` and ``|multipliers| <= error costs`` up to rounding,
-        ``|X' multipliers| <= penalties`` up to what is said for the gap. The signs are those of ``y`` for the hinge, and
-        of ``y - output`` for the epsilon-insensitive loss.
+        ``|X' multipliers| <= penalties`` up to what is said for the gap. The signs are those of ``y`` for the hinge,
+        and of ``y - output`` for the epsilon-insensitive loss.
     objective : float
         ``sum_j c_j |w_j| + sum_i C_i xi_i`` of weights and intercept. Where a cost is infinite, errors (of rounding)
         count with twice the largest multiplier, which is exact.
     gap : float
-        ``(P - Q) / max(P, 1e-6 u sum(C), 1e-2 u min(max C, max c))`` with ``P`` the objective, ``Q <= minimum`` the dual objective of
-        ``multipliers`` and ``u`` the unit of the outputs: one for the hinge, the largest ``|y - median(y)|`` for the
-        epsilon-insensitive loss. Both are computed anew from the table, not taken from the solver, with multipliers
-        divided by the largest ``|X'beta|_j / c_j`` above one. An excess below 1e-10 of the largest penalty or cost, of
-        columns of unit variance, is added to all penalties instead, as some may be next to zero.
+        ``(P - Q) / max(P, 1e-6 u sum(C), 1e-2 u min(max C, max c))`` with ``P`` the objective, ``Q <= minimum`` the
+        dual objective of ``multipliers``, ``c`` for columns of unit variance, and ``u`` the unit of the outputs: one for
+        the hinge, the largest ``|y - median(y)|`` for the epsilon-insensitive loss. P and Q are computed anew from the
+        table, not taken from the solver, with multipliers divided by the largest ``|X'beta|_j / c_j`` above one. An
+        excess below 1e-10 of ``min(max C, max c)`` or of the largest multiplier is added to all penalties instead, as
+        some may be next to zero.
     n_rounds : int
         Programs solved, each but the first with columns added.
     n_generated : int
@@ -365,7 +367,7 @@ class _DualModel:
         self._signs = np.repeat([1.0, -1.0], [up.size, down.size])  # beta = p - q
         self._places = np.arange(self._rows.size, dtype=np.int32)
         self._n_samples, self._n_columns = low.size, 0
-        self._highs = highspy.Highs()
+        self._highs: Any = highspy.Highs()  # its stubs lack some of the functions called here
         self._highs.silent()
         options = {
             "solver": "simplex",
