@@ -35,7 +35,11 @@ _NEGLIGIBLE_WEIGHT = 1e-11  # of a column of unit variance, for outputs in units
 # multipliers, a fraction of what any weight costs where penalties are equal: then it is zero but for rounding.
 _FLOOR_OF_COSTS, _FLOOR_OF_SCALE = 1e-6, 1e-2
 _FIRST_COLUMNS = 200  # at most, at the start
-_ENTERING_COLUMNS = 50  # at most, in each later round
+_ENTERING_COLUMNS = 50  # at most, in each later round, or half as many as there are
+_INTERIOR_POINT_SIZE = 600  # rows and columns from which an interior point method beats the simplex, from scratch
+_INTERIOR_POINT_SHARE = 0.2  # of columns that are new, from which a program counts as one from scratch
+_LARGEST_REFINEMENT = 1e-5  # of the largest multiplier or weight
+_BASIC, _UPPER = int(highspy.HighsBasisStatus.kBasic), int(highspy.HighsBasisStatus.kUpper)
 _LEAST_SCALE = 1e-9  # of the largest cost: what HiGHS takes for infinite begins at 1e20 units
 _RAY_PRODUCT = 1e-9  # |x_j' ray| / (|x_j| |ray|) below which a column does not bound a ray of the dual
 
@@ -65,9 +69,9 @@ class L1Solution:
         count with twice the largest multiplier, which is exact.
     gap : float
         ``(P - Q) / max(P, 1e-6 u sum(C), 1e-2 u min(max C, max c))`` with ``P`` the objective, ``Q <= minimum`` the
-        dual objective of ``multipliers``, ``c`` for columns of unit variance, and ``u`` the unit of the outputs: one for
-        the hinge, the largest ``|y - median(y)|`` for the epsilon-insensitive loss. P and Q are computed anew from the
-        table, not taken from the solver, with multipliers divided by the largest ``|X'beta|_j / c_j`` above one. An
+        dual objective of ``multipliers``, ``c`` for columns of unit variance, and ``u`` the unit of the outputs: one
+        for the hinge, the largest ``|y - median(y)|`` for the epsilon-insensitive loss. P and Q are computed anew from
+        the table, not taken from the solver, with multipliers divided by the largest ``|X'beta|_j / c_j`` above one. An
         excess below 1e-10 of ``min(max C, max c)`` or of the largest multiplier is added to all penalties instead, as
         some may be next to zero.
     n_rounds : int
@@ -191,6 +195,7 @@ class L1Program:
             self._model.solve(self._costs, bounds[self._generated], scale)
             entering = self._violating(bounds, 0.1 * tol * bounds + _FEASIBILITY * scale)
             n_rounds += 1
+        self._model.refine(self._table, self._costs, bounds[self._generated])
         return self._solution(penalties, bounds, scale, n_rounds, tol)
 
     def max_penalty(self, proportions: np.ndarray | float = 1.0, *, tol: float = 1e-9) -> float:
@@ -273,10 +278,12 @@ class L1Program:
                 "no weights are without an error, which infinite error costs ask for (for the hinge: classes are not "
                 "linearly separable): give finite ones"
             )
-        return _largest(excess, is_entering, _ENTERING_COLUMNS)
+        return _largest(excess, is_entering, max(_ENTERING_COLUMNS, self._generated.size // 2))
 
     def _generate(self, entering: np.ndarray) -> None:
         """Add columns to the program."""
+        if not entering.size:
+            return
         new = to_numpy(self._columns.columns(entering)) / self._deviation[entering]
         self._generated = np.append(self._generated, entering)
         self._table = np.column_stack([self._table, new])
@@ -350,6 +357,17 @@ def _balance(beta: np.ndarray) -> np.ndarray:
     return positive + negative
 
 
+def _codes(statuses: list) -> np.ndarray:
+    """Statuses of a basis as numbers."""
+    return np.fromiter(map(int, statuses), dtype=np.int64, count=len(statuses))
+
+
+def _are_close(values: np.ndarray, reference: np.ndarray) -> bool:
+    """Whether they differ by what a refinement may change."""
+    largest = float(np.max(np.abs(reference), initial=0.0))
+    return bool(np.max(np.abs(values - reference), initial=0.0) <= _LARGEST_REFINEMENT * largest)
+
+
 class _DualModel:
     """The dual program in HiGHS: variables p and q with finite ends, a row for each column, after the equality.
 
@@ -366,24 +384,23 @@ class _DualModel:
         self._rows = np.concatenate([up, down])  # sample of each variable
         self._signs = np.repeat([1.0, -1.0], [up.size, down.size])  # beta = p - q
         self._places = np.arange(self._rows.size, dtype=np.int32)
-        self._n_samples, self._n_columns = low.size, 0
+        self._n_samples, self._n_columns, self._n_solved = low.size, 0, 0
         self._highs: Any = highspy.Highs()  # its stubs lack some of the functions called here
         self._highs.silent()
-        options = {
+        options: dict[str, Any] = {
             "solver": "simplex",
             "simplex_strategy": 1,  # dual
             "simplex_scale_strategy": 0,  # columns are of unit variance
             "presolve": "off",
             "parallel": "off",
-            "threads": 1,
             "primal_feasibility_tolerance": _FEASIBILITY,
             "dual_feasibility_tolerance": _FEASIBILITY,
         }
         for name, value in options.items():
             self._highs.setOptionValue(name, value)
         self._highs.addVars(self._rows.size, np.zeros(self._rows.size), np.zeros(self._rows.size))
-        ends = -np.concatenate([low[up], -high[down]])  # HiGHS minimizes
-        self._highs.changeColsCost(self._rows.size, self._places, ends)
+        self._ends = np.concatenate([low[up], high[down]])
+        self._highs.changeColsCost(self._rows.size, self._places, -self._signs * self._ends)  # HiGHS minimizes
         self._add_rows(np.ones((low.size, 1)), np.zeros(1))
 
     def add_columns(self, table: np.ndarray) -> None:
@@ -406,6 +423,14 @@ class _DualModel:
         self._highs.changeColsBounds(n, self._places, np.zeros(n), costs[self._rows] / scale)
         rows = np.arange(1, m + 1, dtype=np.int32)
         self._highs.changeRowsBounds(m, rows, -bounds / scale, bounds / scale)
+        n_new, self._n_solved = m - self._n_solved, m
+        is_large = min(self._n_samples, m) >= _INTERIOR_POINT_SIZE and np.isfinite(costs).all()
+        if is_large and n_new >= _INTERIOR_POINT_SHARE * m:
+            self._highs.setOptionValue(
+                "solver", "ipx"
+            )  # with crossover: it ends at a basis, which the simplex verifies
+            self._run()
+            self._highs.setOptionValue("solver", "simplex")
         status = self._run()
         if status not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kUnbounded):
             self._highs.clearSolver()  # from the basis of slacks, where the last one was singular or cycled
@@ -420,6 +445,35 @@ class _DualModel:
         self.multipliers = scale * self._to_samples(np.asarray(solution.col_value))
         duals = -np.asarray(solution.row_dual)  # of a maximum
         self.intercept, self.weights = float(duals[0]), duals[1:]
+
+    def refine(self, table: np.ndarray, costs: np.ndarray, bounds: np.ndarray) -> None:
+        """Solve for multipliers and weights of the last basis anew: after many updates HiGHS is off by some 1e-9.
+
+        Outputs of the samples S of basic variables are at an end of their interval, and products with the columns A of
+        nonbasic rows at a bound: ``X_SA w + b = ends``, ``X_A' beta = bounds`` and ``sum(beta) = 0``.
+        """
+        basis = self._highs.getBasis()
+        variables, rows = _codes(basis.col_status), _codes(basis.row_status)
+        is_basic, at_bound = variables == _BASIC, rows[1:] != _BASIC
+        limits = np.where(rows[1:] == _UPPER, bounds, -bounds)[at_bound]
+        is_square = np.count_nonzero(is_basic) == np.count_nonzero(at_bound) + 1 and rows[0] != _BASIC
+        if self.ray is not None or not is_square or not np.isfinite(limits).all():
+            return
+        A = np.column_stack([np.ones(self._n_samples), table[:, at_bound]])
+        S = self._rows[is_basic]
+        beta = self._to_samples(np.where(variables == _UPPER, costs[self._rows], 0.0))
+        try:
+            change = np.linalg.solve(A[S].T, np.append(0.0, limits) - A.T @ beta)
+            solved = np.linalg.solve(A[S], self._ends[is_basic])
+        except np.linalg.LinAlgError:
+            return
+        beta += np.bincount(S, change, minlength=self._n_samples)
+        weights = np.zeros(self._n_columns)
+        weights[at_bound] = solved[1:]
+        if _are_close(beta, self.multipliers) and _are_close(
+            weights, self.weights
+        ):  # not if the basis is ill-conditioned
+            self.multipliers, self.weights, self.intercept = beta, weights, float(solved[0])
 
     def _run(self) -> highspy.HighsModelStatus:
         self._highs.run()
