@@ -2,6 +2,7 @@
 
 from threading import Thread
 
+import highspy
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -252,6 +253,35 @@ def test_too_few_rounds_are_told_by_the_gap():
     assert solution.gap > 1e-3
     _, _, minimum = oracle.solve(X, y, 1.0, 10.0 * C)
     assert solution.objective * (1 - solution.gap) <= minimum <= solution.objective
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_large_programs_start_from_an_interior_point(loss, monkeypatch):
+    X, y, C, rng = problem(11, loss, n=30, d=90)
+    c = rng.uniform(0.1, 1.0, 90)
+    by_simplex = L1Program(as_columns(X), y, C, loss=loss, epsilon=0.2).solve(c)
+    monkeypatch.setattr(l1_program, "_INTERIOR_POINT_SIZE", 10)
+    monkeypatch.setattr(l1_program, "_FIRST_COLUMNS", 20)
+    by_interior_point = L1Program(as_columns(X), y, C, loss=loss, epsilon=0.2).solve(c)
+    check_certificate(X, y, by_interior_point, c, C, loss, 0.2)
+    assert by_interior_point.objective == pytest.approx(by_simplex.objective, rel=1e-10)
+
+
+def test_the_gap_is_one_of_rounding_after_many_iterations():
+    rng = np.random.RandomState(0)
+    X = rng.randn(300, 120)
+    y = np.where(X[:, :10].sum(axis=1) + rng.randn(300) > 0, 1.0, -1.0)
+    for C in (0.1, 1e3):
+        assert abs(L1Program(as_columns(X), y, C).solve(1.0).gap) < 1e-10
+
+
+def test_threads_of_another_user_of_the_solver_are_left_alone():
+    other = highspy.Highs()
+    other.silent()
+    other.setOptionValue("threads", 2)
+    other.minimize(other.addVariable(lb=0, ub=1))
+    X, y, C, _ = problem(9, n=30, d=20)
+    assert L1Program(as_columns(X), y, C).solve(1.0).converged
 
 
 def test_programs_can_be_solved_in_threads():
