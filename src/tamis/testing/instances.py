@@ -60,6 +60,12 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     ],
     "GreedyReconstruction": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "GroupLasso": [{}, {"stop": 1}, {"stop": None, "loss": "squared_hinge", "order": "magnitude"}],
+    "L1SVM": [
+        {},
+        {"stop": 1, "order": "magnitude"},
+        OtherPath({"stop": None, "loss": "squared_hinge"}),
+        {"C": 0.1, "debias": True},
+    ],
     "Lasso": [{}, {"stop": 1, "order": "magnitude"}, {"stop": None, "debias": True}, {"max_norm": 0.5}],
     "LaplacianScore": [
         {},

@@ -100,13 +100,17 @@ class PenalizedRanker(Ranker):
         """The solver of one target, on columns times ``scale``."""
 
     @abstractmethod
-    def _held_out_errors(self, outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    def _held_out_errors(self, problem: LinearProblem, outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """Error of every row: outputs and true targets have the shape (n_samples, n_targets)."""
+
+    def _units(self, problem: LinearProblem) -> tuple[float, float]:
+        """What alphas and objectives of the problem have to be multiplied by, in the units of a quantity."""
+        return problem.unit, problem.unit**2
 
     def _given_alpha(self, problem: LinearProblem, paths: TargetPaths) -> float | str:
         """The penalty that was asked for, in units of the problem, or how to choose it: "auto" or "path"."""
         alpha = self.alpha  # type: ignore[attr-defined]
-        return alpha if isinstance(alpha, str) else float(alpha) / problem.unit
+        return alpha if isinstance(alpha, str) else float(alpha) / self._units(problem)[0]
 
     # ranking
 
@@ -114,7 +118,7 @@ class PenalizedRanker(Ranker):
         weights = {"task": self.task, "class_weight": self.class_weight}
         problem = LinearProblem.pose(candidates, np.asarray(y), **weights, standardize=self.standardize)
         is_shared = self._shares_weight_among_copies(candidates)
-        return problem if is_shared else problem.without_copies(candidates.table)
+        return problem if is_shared else problem.without_copies()
 
     def _shares_weight_among_copies(self, candidates: Candidates) -> bool:
         """Whether the penalty gives copies of a column their shares; the l1 norm lets any of them have all."""
@@ -137,7 +141,7 @@ class PenalizedRanker(Ranker):
         problem = self._pose(candidates, y)
         paths = self._make_paths(problem, candidates, problem.scale)
         self._problem, self._null_loss = problem, paths.null_loss
-        self.alpha_max_ = paths.alpha_max * problem.unit
+        self.alpha_max_ = paths.alpha_max * self._units(problem)[0]
         if paths.alpha_max == 0.0:
             return self._conclude_empty(candidates)
         alpha = self._given_alpha(problem, paths)
@@ -184,7 +188,7 @@ class PenalizedRanker(Ranker):
         self, candidates: Candidates, fit: SparseFit, entries: Entries, *, active_first: bool, words: str, gap: float
     ) -> Ranking:
         """A ranking from when candidates entered and from the weights at the end."""
-        unit = self._problem.unit
+        unit, alpha_unit = self._problem.unit, self._units(self._problem)[0]
         magnitudes = candidate_magnitudes(fit, candidates)
         entries.add(len(entries.step), fit, candidates)
         order = list(entries.step)
@@ -197,18 +201,20 @@ class PenalizedRanker(Ranker):
         path = [
             Step(
                 j,
-                magnitudes.get(j, 0.0) * unit if by_magnitude else entries.alpha[j] * unit,
-                {"alpha": entries.alpha[j] * unit, "weight": magnitudes.get(j, 0.0) * unit},
+                magnitudes.get(j, 0.0) * unit if by_magnitude else entries.alpha[j] * alpha_unit,
+                {"alpha": entries.alpha[j] * alpha_unit, "weight": magnitudes.get(j, 0.0) * unit},
             )
             for j in order
         ]
         self._entry_alphas, self._fit_at_end = entries.alpha, fit
-        self.alpha_ = fit.alpha * unit
+        self.alpha_ = fit.alpha * alpha_unit
         certificate = self._certify(fit, gap)
         n_chosen = len(magnitudes)
         noun = candidates.noun
         has = f"the {n_chosen} {noun}{'s that have' if n_chosen > 1 else ' that has'} a weight"
-        reason = f"{has if n_chosen else f'no {noun} has a weight'} at {self._describe_alpha(fit.alpha * unit)}{words}"
+        reason = (
+            f"{has if n_chosen else f'no {noun} has a weight'} at {self._describe_alpha(fit.alpha * alpha_unit)}{words}"
+        )
         ranking = Ranking.from_path(path, candidates.n_candidates, certificate)
         return replace(ranking, n_chosen=n_chosen, reason=reason)
 
@@ -224,7 +230,7 @@ class PenalizedRanker(Ranker):
 
     def _certify(self, fit: SparseFit, gap: float) -> dict[str, Any]:
         """Duality gap and violation of the conditions, with a warning where these are not met."""
-        unit, relative_gap = self._problem.unit, gap / self._null_loss
+        (alpha_unit, objective_unit), relative_gap = self._units(self._problem), gap / self._null_loss
         converged = bool(relative_gap <= _MOST_GAP)
         if not converged:
             warnings.warn(
@@ -235,10 +241,10 @@ class PenalizedRanker(Ranker):
             )
         return {
             "converged": converged,
-            "objective": fit.objective * unit**2,
-            "gap": gap * unit**2,
+            "objective": fit.objective * objective_unit,
+            "gap": gap * objective_unit,
             "relative_gap": relative_gap,
-            "kkt": fit.kkt * unit,
+            "kkt": fit.kkt * alpha_unit,
         }
 
     # the penalty by cross-validation
@@ -251,7 +257,7 @@ class PenalizedRanker(Ranker):
         folds = self._folds(candidates, y, problem)
         if folds is None:
             return float(grid[0]) * _UNVALIDATED, "; a class has too few rows to cross-validate the penalty"
-        alphas = grid * problem.unit
+        alphas = grid * self._units(problem)[0]
         with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
             results = parallel(
                 delayed(_fold_errors)(fresh(self), candidates, y, problem, train, test, alphas) for train, test in folds
@@ -264,7 +270,7 @@ class PenalizedRanker(Ranker):
         chosen = int(np.flatnonzero(mean <= mean[best] + spread[best])[0])
         self.cv_results_ = {"alpha": alphas, "mean_error": mean, "standard_error": spread}
         words = (
-            f"; the largest whose held-out error ({mean[chosen]:.4g}) is within one standard error of the least "
+            f"; the sparsest whose held-out error ({mean[chosen]:.4g}) is within one standard error of the least "
             f"({mean[best]:.4g} +- {spread[best]:.2g})"
         )
         return float(grid[chosen]), words
@@ -288,13 +294,11 @@ class PenalizedRanker(Ranker):
             folds = [(train, test) for train, test in folds if np.unique(y[train]).size == problem.classes.size]
         return folds or None
 
-    def fold_outputs(
-        self, seen: Candidates, y: np.ndarray, alphas: np.ndarray, unseen: Any
-    ) -> tuple[LinearProblem, np.ndarray]:
+    def fold_outputs(self, seen: Candidates, y: np.ndarray, alphas: np.ndarray, unseen: Any) -> np.ndarray:
         """Outputs for other rows at every penalty, by models of these rows: (n_alphas, n_rows, n_targets)."""
         problem = self._pose(seen, y)
         paths = self._make_paths(problem, seen, problem.scale)
-        fits = list(paths.follow(alphas / problem.unit))
+        fits = list(paths.follow(alphas / self._units(problem)[0]))
         outputs = np.empty((alphas.size, unseen.shape[0], problem.Y.shape[1]))
         ever = np.unique(np.concatenate([fit.features for fit in fits]))
         columns = np.asarray(_dense(safe_indexing(unseen, ever, axis=1)), dtype=float)
@@ -302,7 +306,7 @@ class PenalizedRanker(Ranker):
             fit = fits[min(k, len(fits) - 1)]  # a path that ended early stays where it is
             model = problem.model(fit.features, fit.weights, fit.intercept)
             outputs[k] = columns[:, np.searchsorted(ever, fit.features)] @ model.coef + model.intercept
-        return problem, outputs
+        return outputs
 
     # the model of what is kept
 
@@ -311,9 +315,13 @@ class PenalizedRanker(Ranker):
         ranking, decision = super()._select(candidates, y, rule)
         kept = (decision.ranking or ranking).order[: decision.n_features]
         self._keep_model(candidates, kept)
+        self._describe_penalty()
         for name in ("_problem", "_null_loss", "_entry_alphas", "_fit_at_end"):
             delattr(self, name)
         return ranking, decision
+
+    def _describe_penalty(self) -> None:
+        """Set attributes that say the penalty in other words."""
 
     def _keep_model(self, candidates: Candidates, kept: np.ndarray) -> None:
         """The minimum over the kept candidates, at the penalty at which the last of them entered."""
@@ -346,9 +354,9 @@ class PenalizedRanker(Ranker):
         self_chosen = np.array_equal(end.features, features)
         if self_chosen:
             alpha = end.alpha
-        self.alpha_ = alpha * problem.unit
+        self.alpha_ = alpha * self._units(problem)[0]
         if self.debias:
-            alpha = _NO_PENALTY * self.alpha_max_ / problem.unit
+            alpha = _NO_PENALTY * self.alpha_max_ / self._units(problem)[0]
         elif self_chosen:
             return end
         paths = self._make_paths(problem, candidates, problem.kept_scale(features))
@@ -365,12 +373,11 @@ def _fold_errors(
     alphas: np.ndarray,
 ) -> np.ndarray:
     """Mean error on held-out rows at every penalty, by models of the training rows."""
-    outputs = ranker.fold_outputs(candidates.take_rows(train), y[train], alphas, safe_indexing(candidates.table, test))[
-        1
-    ]
+    seen, unseen = candidates.take_rows(train), safe_indexing(candidates.table, test)
+    outputs = ranker.fold_outputs(seen, y[train], alphas, unseen)
     Y = problem.Y[test] * problem.unit + problem.center
     share = problem.row_shares[test]
-    errors = np.stack([ranker._held_out_errors(output, Y) for output in outputs])
+    errors = np.stack([ranker._held_out_errors(problem, output, Y) for output in outputs])
     return errors @ (share / share.sum())
 
 

@@ -21,8 +21,10 @@ class LinearProblem:
 
     Attributes
     ----------
+    table : table
+        In double precision, in units in which its squares can be summed.
     columns : Columns
-        In double precision, centered; their row weights include those of classes.
+        Its columns, centered; their row weights include those of classes.
     scale : ndarray of shape (n_columns,)
         Factor of every column, zero where it is constant.
     Y : ndarray of shape (n_samples, n_targets)
@@ -34,6 +36,7 @@ class LinearProblem:
         Powers of two by which columns were divided.
     """
 
+    table: Any
     columns: Columns
     scale: np.ndarray
     Y: np.ndarray
@@ -63,15 +66,15 @@ class LinearProblem:
             scale = np.sqrt(np.divide(columns.total, norm2, out=np.zeros_like(norm2), where=varies))
         if target.classes is not None:
             Y = target.values if target.values.shape[1] == 1 else 2.0 * target.values - 1.0
-            return cls(columns, scale, Y, target.classes, 1.0, 0.0, exponents)
+            return cls(table, columns, scale, Y, target.classes, 1.0, 0.0, exponents)
         values, center, unit = _standardized(target.values, columns)
-        return cls(columns, scale, values, None, unit, center, exponents)
+        return cls(table, columns, scale, values, None, unit, center, exponents)
 
-    def without_copies(self, table: Any) -> LinearProblem:
+    def without_copies(self) -> LinearProblem:
         """The same with factor zero for columns that equal an earlier one: of copies the first gets all the weight."""
         vector = self.columns.center_rows(np.random.RandomState(0).standard_normal((len(self.Y), 1)))
         scale = self.scale.copy()
-        scale[later_copies(table, self.columns.dot(vector)[:, 0])] = 0.0
+        scale[later_copies(self.table, self.columns.dot(vector)[:, 0])] = 0.0
         return replace(self, scale=scale)
 
     @property

@@ -74,7 +74,8 @@ class LogisticLasso(SmoothLossRanker):
         As for every ranker.
     certificate_ : dict
         ``converged``, ``objective``, ``gap`` (largest duality gap along the path: how far objectives are, at most,
-        from their minimum), ``relative_gap``, and ``kkt`` (largest violation of the conditions for a minimum).
+        from their minimum), ``relative_gap`` (of the loss without features), and ``kkt`` (largest violation of the
+        conditions for a minimum).
 
     Notes
     -----

@@ -40,16 +40,17 @@ class SmoothLossRanker(PenalizedRanker):
     def _make_solver(
         self, problem: LinearProblem, target: int, scale: np.ndarray, members: Sequence[np.ndarray] | None
     ) -> PenalizedPath:
-        loss = self._error_loss = self._loss(problem)
+        loss = self._loss(problem)
         penalty = self._penalty(problem, members)
         y = np.ascontiguousarray(problem.Y[:, target])
         return PenalizedPath(problem.columns, y, LOSSES[loss], scale, members=members, tol=self.tol, **penalty)
 
-    def _held_out_errors(self, outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    def _held_out_errors(self, problem: LinearProblem, outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """The loss, summed over the targets; the rate of errors for the squared hinge."""
-        if self._error_loss == "squared_hinge":
-            return classification_errors(outputs, Y)
-        return LOSSES[self._error_loss].value(outputs, Y).sum(axis=1)
+        loss = self._loss(problem)
+        return (
+            classification_errors(outputs, Y) if loss == "squared_hinge" else LOSSES[loss].value(outputs, Y).sum(axis=1)
+        )
 
     def _given_alpha(self, problem: LinearProblem, paths: TargetPaths) -> float | str:
         max_norm = self.get_params(deep=False).get("max_norm")

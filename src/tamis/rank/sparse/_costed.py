@@ -1,0 +1,63 @@
+"""The base of sparse support vector machines, whose parameter is the cost C of errors."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+
+from tamis._sklearn import Interval, StrOptions
+from tamis.rank.sparse._base import PenalizedRanker
+from tamis.rank.sparse._linear_problem import LinearProblem
+from tamis.rank.sparse._smooth_loss import classification_errors
+from tamis.rank.sparse._target_paths import TargetPaths
+
+
+class CostedRanker(PenalizedRanker):
+    r"""A penalty plus C times the sum of errors: :math:`\alpha = 1 / (n C)` times the penalty, plus their mean."""
+
+    C: float | str
+    loss: str
+    epsilon: float
+
+    _parameter_constraints: ClassVar[dict] = {
+        **{name: constraint for name, constraint in PenalizedRanker._parameter_constraints.items() if name != "alpha"},
+        "C": [StrOptions({"auto", "path"}), Interval(Real, 0, None, closed="neither")],
+    }
+
+    def _units(self, problem: LinearProblem) -> tuple[float, float]:
+        """Both terms grow with the unit of a quantity."""
+        return 1.0, problem.unit
+
+    def _given_alpha(self, problem: LinearProblem, paths: TargetPaths) -> float | str:
+        return self.C if isinstance(self.C, str) else 1.0 / (problem.columns.total * float(self.C))
+
+    def _cost_of(self, alpha: float) -> float:
+        return 1.0 / (self._problem.columns.total * alpha) if alpha > 0 else np.inf
+
+    def _describe_alpha(self, alpha: float) -> str:
+        C, C_min = self._cost_of(alpha), self._cost_of(self.alpha_max_)
+        return f"C = {C:.4g} ({C / C_min:.2g} times the largest that leaves none)"
+
+    def _describe_penalty(self) -> None:
+        self.C_, self.C_min_ = self._cost_of(self.alpha_), self._cost_of(self.alpha_max_)
+
+    def _held_out_errors(self, problem: LinearProblem, outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """The rate of errors for classes, the absolute error for a quantity."""
+        return np.abs(outputs - Y)[:, 0] if problem.classes is None else classification_errors(outputs, Y)
+
+
+def resolve_loss(loss: str, problem: LinearProblem) -> str:
+    """The loss behind "auto"; refuses those of classes for a quantity, and the reverse."""
+    is_quantity = problem.classes is None
+    if loss == "auto":
+        return "epsilon_insensitive" if is_quantity else "hinge"
+    if is_quantity and loss != "epsilon_insensitive":
+        raise ValueError(
+            f"loss='{loss}' is for classes, but y holds quantities; use loss='epsilon_insensitive' or "
+            "task='classification'"
+        )
+    if not is_quantity and loss == "epsilon_insensitive":
+        raise ValueError("loss='epsilon_insensitive' is for quantities, but y holds classes; use loss='hinge'")
+    return loss
