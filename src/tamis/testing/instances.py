@@ -38,6 +38,12 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         OtherPath({"stop": None, "loss": "squared_hinge", "l1_ratio": 0.9}),
     ],
     "FQI": [{}, {"stop": 1}, {"stop": None, "hidden_units": ()}],
+    "FSV": [
+        {},
+        {"stop": 1},
+        {"stop": None, "C": "path", "n_alphas": 20},
+        OtherPath({"loss": "logistic", "early_stopping": True, "random_state": 0}),
+    ],
     "FeatureMedoids": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "FisherScore": [{}, {"stop": 1}, {"stop": None, "threshold": 0.01}],
     "ForwardLeastSquares": [

@@ -140,7 +140,7 @@ class PenalizedRanker(Ranker):
     ) -> Ranking:
         problem = self._pose(candidates, y)
         paths = self._make_paths(problem, candidates, problem.scale)
-        self._problem, self._null_loss = problem, paths.null_loss
+        self._problem, self._target, self._null_loss = problem, np.asarray(y), paths.null_loss
         self.alpha_max_ = paths.alpha_max * self._units(problem)[0]
         if paths.alpha_max == 0.0:
             return self._conclude_empty(candidates)
@@ -152,7 +152,7 @@ class PenalizedRanker(Ranker):
             alpha, words = self._validated_alpha(candidates, y, problem, grid) if is_own_choice else ("path", "")
         if isinstance(alpha, str):
             return self._rank_along(paths, candidates, grid, n_top)
-        return self._rank_at(paths, candidates, float(alpha), grid, words)
+        return self._rank_at(paths, candidates, float(alpha), grid, n_top, words)
 
     def _rank_along(self, paths: TargetPaths, candidates: Candidates, alphas: np.ndarray, n_top: int | None) -> Ranking:
         """Rank by first entry along the path, until ``n_top`` candidates have entered."""
@@ -169,7 +169,13 @@ class PenalizedRanker(Ranker):
         )
 
     def _rank_at(
-        self, paths: TargetPaths, candidates: Candidates, alpha: float, grid: np.ndarray, words: str
+        self,
+        paths: TargetPaths,
+        candidates: Candidates,
+        alpha: float,
+        grid: np.ndarray,
+        n_top: int | None,
+        words: str,
     ) -> Ranking:
         """Rank by the model at one penalty; by entry on the way there, those with a weight first."""
         entries = Entries({}, {})
@@ -198,19 +204,31 @@ class PenalizedRanker(Ranker):
             # the sort is stable: those without a weight stay in the order of their entry
             order.sort(key=lambda j: -magnitudes.get(j, 0.0))
         by_magnitude = self.order == "magnitude"
+        criteria = [magnitudes.get(j, 0.0) * unit if by_magnitude else entries.alpha[j] * alpha_unit for j in order]
+        return self._conclude_order(candidates, order, criteria, fit, entries.alpha, words=words, gap=gap)
+
+    def _conclude_order(
+        self,
+        candidates: Candidates,
+        order: Sequence[int],
+        criteria: Sequence[float],
+        fit: SparseFit,
+        entry_alphas: dict[int, float],
+        *,
+        words: str,
+        gap: float,
+    ) -> Ranking:
+        """A ranking in the given order, of which the method itself keeps what has a weight at the end."""
+        unit, alpha_unit = self._problem.unit, self._units(self._problem)[0]
+        magnitudes = candidate_magnitudes(fit, candidates)
         path = [
-            Step(
-                j,
-                magnitudes.get(j, 0.0) * unit if by_magnitude else entries.alpha[j] * alpha_unit,
-                {"alpha": entries.alpha[j] * alpha_unit, "weight": magnitudes.get(j, 0.0) * unit},
-            )
-            for j in order
+            Step(j, criterion, {"alpha": entry_alphas[j] * alpha_unit, "weight": magnitudes.get(j, 0.0) * unit})
+            for j, criterion in zip(order, criteria, strict=True)
         ]
-        self._entry_alphas, self._fit_at_end = entries.alpha, fit
+        self._entry_alphas, self._fit_at_end = entry_alphas, fit
         self.alpha_ = fit.alpha * alpha_unit
         certificate = self._certify(fit, gap)
-        n_chosen = len(magnitudes)
-        noun = candidates.noun
+        n_chosen, noun = len(magnitudes), candidates.noun
         has = f"the {n_chosen} {noun}{'s that have' if n_chosen > 1 else ' that has'} a weight"
         reason = (
             f"{has if n_chosen else f'no {noun} has a weight'} at {self._describe_alpha(fit.alpha * alpha_unit)}{words}"
@@ -316,7 +334,7 @@ class PenalizedRanker(Ranker):
         kept = (decision.ranking or ranking).order[: decision.n_features]
         self._keep_model(candidates, kept)
         self._describe_penalty()
-        for name in ("_problem", "_null_loss", "_entry_alphas", "_fit_at_end"):
+        for name in ("_problem", "_target", "_null_loss", "_entry_alphas", "_fit_at_end"):
             delattr(self, name)
         return ranking, decision
 
