@@ -28,6 +28,7 @@ from tamis.rank.sparse._lasso import Lasso as Lasso
 from tamis.rank.sparse._logistic_lasso import LogisticLasso as LogisticLasso
 from tamis.rank.sparse._potential_svm import PotentialSVM as PotentialSVM
 from tamis.rank.sparse._sparse_group_lasso import SparseGroupLasso as SparseGroupLasso
+from tamis.rank.sparse._zero_norm import ZeroNorm as ZeroNorm
 from tamis.rank.spectral._cgssl import CGSSL as CGSSL
 from tamis.rank.spectral._laplacian_score import LaplacianScore as LaplacianScore
 from tamis.rank.spectral._mcfs import MCFS as MCFS

@@ -158,7 +158,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         n_top = rule.most(candidates.n_candidates)
         ranking = self._rank_top(candidates, y, self._rng(), n_top)
         decision = rule.decide(self, ranking, candidates, y, self._rule_rng(rule))
-        return ranking, decision if n_top is not None else self._rerank_at_chosen_size(candidates, y, decision)
+        is_final = n_top is not None or decision.n_features == ranking.n_chosen
+        return ranking, decision if is_final else self._rerank_at_chosen_size(candidates, y, decision)
 
     def _rerank_at_chosen_size(
         self, candidates: Candidates, y: np.ndarray | None, decision: StopDecision

@@ -160,6 +160,13 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         OtherPath({"n_trees": 5, "random_state": 0}),
     ],
     "SPEC": [{}, {"stop": 1, "phi": 1}, {"stop": None, "phi": 3}, OtherPath({"prefer": "rough", "weight": "rbf"})],
+    "ZeroNorm": [
+        {},
+        {"stop": 1, "loss": "hinge"},
+        OtherPath({"stop": None, "kernel": "rbf", "loss": "squared"}),
+        {"stop": 1, "kernel": "poly", "degree": 2, "loss": "sparse_fisher"},
+        {"C": "auto", "early_stopping": True, "random_state": 0},
+    ],
 }
 
 

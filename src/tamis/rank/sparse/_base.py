@@ -182,7 +182,8 @@ class PenalizedRanker(Ranker):
         if self.order == "magnitude":
             fit, gap = paths.solve(alpha), 0.0
         else:
-            alphas, gap = np.append(grid[grid > alpha * (1 + 1e-12)], alpha), 0.0
+            alphas, gap = grid[grid > alpha * (1 + 1e-12)], 0.0
+            alphas = np.append(alphas, alpha) if alpha > 0 or not alphas.size else alphas
             for number, fit in enumerate(track(self, paths.follow(alphas), task_name="penalty", total=alphas.size)):
                 entries.add(number, fit, candidates)
                 gap = max(gap, fit.gap)

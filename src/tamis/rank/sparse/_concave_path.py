@@ -55,8 +55,9 @@ class ConcavePath:
         if point is not None:
             slopes[point.active] = np.maximum(np.exp(-self._steepness * np.abs(point.weights)), _LEAST_SLOPE)
         found = self._solver.weighted(alpha * self._steepness, slopes)
-        penalty = alpha * float(-np.expm1(-self._steepness * np.abs(found.weights)).sum())
-        return replace(found, alpha=alpha, objective=found.loss + penalty)
+        penalty = float(-np.expm1(-self._steepness * np.abs(found.weights)).sum())
+        objective = found.loss + alpha * penalty if alpha > 0 else penalty  # a hard margin allows no errors
+        return replace(found, alpha=alpha, objective=objective)
 
     def has_converged(self, before: PathPoint, after: PathPoint) -> bool:
         """Whether nothing has changed, but for rounding."""

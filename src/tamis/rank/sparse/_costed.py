@@ -31,6 +31,8 @@ class CostedRanker(PenalizedRanker):
         return 1.0, problem.unit
 
     def _given_alpha(self, problem: LinearProblem, paths: TargetPaths) -> float | str:
+        if self.C == np.inf and self.loss in ("squared_hinge", "logistic"):
+            raise ValueError(f"C=inf asks for no errors, which loss='{self.loss}' cannot have; use loss='hinge'")
         return self.C if isinstance(self.C, str) else 1.0 / (problem.columns.total * float(self.C))
 
     def _cost_of(self, alpha: float) -> float:

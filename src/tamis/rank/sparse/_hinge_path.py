@@ -48,6 +48,7 @@ class HingePath:
         # weights of scaled columns are penalized: one of the table's own columns counts with one over its factor
         self._penalties = np.divide(1.0, scale, out=np.full(scale.size, np.inf), where=scale > 0)
         self._program = L1Program(self._columns, self._y, self._shares, loss=loss, epsilon=epsilon)
+        self._hard_program: L1Program | None = None
         self.alpha_max = self._program.max_penalty(self._penalties, tol=tol) if np.any(scale > 0) else 0.0
         self.null_loss = self._mean_loss(self._null_outputs())
 
@@ -57,7 +58,9 @@ class HingePath:
             yield self._point(float(alpha), self._program.solve(alpha * self._penalties, tol=self._tol))
 
     def solve(self, alpha: float) -> PathPoint:
-        """The minimum at one penalty, through some larger ones: each starts from the last."""
+        """The minimum at one penalty, through some larger ones: each starts from the last; zero is the hard margin."""
+        if alpha == 0.0:
+            return self.weighted(0.0, np.ones(self._scale.size))
         n_steps = int(np.ceil(np.log(max(self.alpha_max / alpha, 1.0)) / -np.log(_STEP_RATIO)))
         for larger in self.alpha_max * _STEP_RATIO ** np.arange(1, n_steps):
             self._program.solve(larger * self._penalties, tol=self._tol)
@@ -65,8 +68,15 @@ class HingePath:
         return point
 
     def weighted(self, alpha: float, slopes: np.ndarray) -> PathPoint:
-        """The minimum where the weight of every scaled column has a penalty of its own, ``alpha`` times its slope."""
-        return self._point(alpha, self._program.solve(alpha * slopes * self._penalties, tol=self._tol))
+        """The minimum where the weight of every scaled column has a penalty of its own, ``alpha`` times its slope.
+
+        Zero is the hard margin: the smallest weights without an error, and the objective is the sum of their penalties.
+        """
+        if alpha > 0:
+            return self._point(alpha, self._program.solve(alpha * slopes * self._penalties, tol=self._tol))
+        if self._hard_program is None:
+            self._hard_program = L1Program(self._columns, self._y, np.inf, loss=self._loss, epsilon=self._epsilon)
+        return self._point(0.0, self._hard_program.solve(slopes * self._penalties, tol=self._tol))
 
     def _point(self, alpha: float, solution: L1Solution) -> PathPoint:
         active = solution.active

@@ -1,0 +1,161 @@
+r"""Linear and kernel machines on columns times scaling factors, and how much every column contributes to them.
+
+With the dual variables V of all targets and the kernel matrix K of the scaled rows, :math:`W^2 = \sum_t v_t^\top K v_t`
+is the squared norm of the weights. That of column j is
+
+.. math:: \tilde w_j^2 = \sigma_j^2 \frac{\partial W^2}{\partial \sigma_j^2} \quad (V \text{ fixed}),
+
+which is the squared weight itself for a linear kernel. The derivative of an rbf kernel may be negative, where a column
+only adds noise to the distances: such a weight counts as zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics.pairwise import pairwise_kernels
+
+from tamis.kernels.arrays.columns import as_columns
+from tamis.kernels.solvers.losses import LOSSES
+from tamis.kernels.solvers.penalized_path import PenalizedPath
+from tamis.kernels.solvers.svm_dual import solve_dual
+from tamis.kernels.solvers.svm_primal import PrimalLinearModel
+
+KERNELS = ("linear", "rbf", "poly")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Machines of all targets.
+
+    Attributes
+    ----------
+    weights2 : ndarray of shape (n_columns,)
+        :math:`\\tilde w^2`, summed over the targets.
+    coef : ndarray of shape (n_columns, n_targets) or None
+        Weights of the columns as they are, for a linear kernel.
+    dual : ndarray of shape (n_samples, n_targets) or None
+        V, where the machines have a kernel or there are no more rows than columns.
+    intercept : ndarray of shape (n_targets,)
+    residual : float
+        Largest violation of optimality.
+    """
+
+    weights2: np.ndarray
+    coef: np.ndarray | None
+    dual: np.ndarray | None
+    intercept: np.ndarray
+    residual: float
+
+
+@dataclass(frozen=True)
+class ScaledMachines:
+    """What is trained in every round.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (n_samples, n_targets)
+    cost : ndarray of shape (n_samples,)
+        C times the weights of the rows.
+    loss : {"hinge", "squared_hinge", "squared", "sparse_fisher"}
+    kernel : {"linear", "rbf", "poly"}
+    gamma, degree, coef0 : float
+    tol : float
+    """
+
+    Y: np.ndarray
+    cost: np.ndarray
+    loss: str
+    kernel: str
+    gamma: float
+    degree: float
+    coef0: float
+    tol: float
+
+    def train(self, A: Any, sigma: np.ndarray) -> Trained:
+        """Machines on the columns of A times sigma: primal where rows are more than columns and the loss allows it."""
+        is_primal = self.kernel == "linear" and self.loss in ("squared_hinge", "squared") and A.shape[0] > A.shape[1]
+        return self._train_primal(A, sigma) if is_primal else self._train_dual(A, sigma)
+
+    def kernel_matrix(self, Z: Any, other: Any = None) -> np.ndarray:
+        """Of scaled rows."""
+        if self.kernel == "linear":
+            product = Z @ (Z if other is None else other).T
+            return product.toarray() if sparse.issparse(product) else product
+        options = {"gamma": self.gamma}
+        if self.kernel == "poly":
+            options |= {"degree": self.degree, "coef0": self.coef0}
+        return pairwise_kernels(Z, other, metric=self.kernel, **options)
+
+    def _train_primal(self, A: Any, sigma: np.ndarray) -> Trained:
+        """The squared norm of w / sigma in place of that of w, so that the columns stay as they are."""
+        ones = np.ones((1, A.shape[0]))
+        table = sparse.vstack([ones, A.T], format="csr") if sparse.issparse(A) else np.vstack([ones, A.T])
+        penalty = np.concatenate([[0.0], sigma**-2])
+        loss = "ridge" if self.loss == "squared" else self.loss
+        models = []
+        for y in self.Y.T:
+            model = PrimalLinearModel(table, penalty, np.ascontiguousarray(y), self.cost, loss=loss, tol=self.tol)
+            model.solve()
+            models.append(model)
+        coef = np.stack([model.w[1:] for model in models], axis=1)
+        intercept = np.array([model.w[0] for model in models])
+        weights2 = np.sum((coef / sigma[:, None]) ** 2, axis=1)
+        return Trained(weights2, coef, None, intercept, max(model.residual for model in models))
+
+    def _train_dual(self, A: Any, sigma: np.ndarray) -> Trained:
+        K = self.kernel_matrix(A @ sparse.diags_array(sigma) if sparse.issparse(A) else A * sigma)
+        solutions = [self._solve(K, np.ascontiguousarray(y)) for y in self.Y.T]
+        V = np.stack([dual for dual, _, _ in solutions], axis=1)
+        intercept = np.array([b for _, b, _ in solutions])
+        residual = max(violation for _, _, violation in solutions)
+        if self.kernel == "linear":
+            products = np.asarray(A.T @ V)
+            return Trained(
+                sigma**2 * np.sum(products**2, axis=1), sigma[:, None] ** 2 * products, V, intercept, residual
+            )
+        return Trained(sigma**2 * np.maximum(self._derivatives(A, K, V, sigma), 0.0), None, V, intercept, residual)
+
+    def _solve(self, K: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float, float]:
+        """Dual variables, intercept and residual of one target."""
+        if self.loss == "sparse_fisher":
+            return self._solve_sparse_fisher(K, y)
+        is_hinge = self.loss == "hinge"
+        signs = None if self.loss == "squared" else y
+        found = solve_dual(
+            K,
+            y,
+            signs=signs,
+            upper=self.cost if is_hinge else np.inf,
+            ridge=0.0 if is_hinge else 0.5 / self.cost,
+            total=0.0,
+            tol=self.tol,
+        )
+        return found.dual, found.intercept, found.residual
+
+    def _solve_sparse_fisher(self, K: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float, float]:
+        """Fisher's discriminant as least squares on the kernel's columns, with the l1 norm of their weights.
+
+        Mika et al. (2000) also fix the classes' mean outputs, which changes the size of the weights at some other
+        cost, not their direction.
+        """
+        columns = as_columns(K, self.cost)
+        scale = (columns.norm2 > 0).astype(float)
+        path = PenalizedPath(columns, y, LOSSES["squared"], scale, tol=max(self.tol, 1e-9))
+        point = path.solve(min(1.0 / float(self.cost.sum()), 0.5 * path.alpha_max))
+        dual = np.zeros(len(K))
+        dual[point.active] = point.weights
+        return dual, point.intercept - float(columns.means(point.active) @ point.weights), point.kkt / path.alpha_max
+
+    def _derivatives(self, A: np.ndarray, K: np.ndarray, V: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+        """Of the squared norms by the squared scaling factors: sums over pairs of rows, for all columns at once."""
+        pairs = V @ V.T
+        if self.kernel == "rbf":  # dK/ds_j = -gamma K (x_j - x'_j)^2
+            M = pairs * K
+            return -2.0 * self.gamma * ((A * A).T @ M.sum(axis=1) - np.einsum("ij,ij->j", A, M @ A))
+        Z = A * sigma  # dK/ds_j = degree gamma (gamma z'z + coef0)^(degree - 1) x_j x'_j
+        M = pairs * (self.degree * self.gamma * (self.gamma * (Z @ Z.T) + self.coef0) ** (self.degree - 1.0))
+        return np.einsum("ij,ij->j", A, M @ A)
