@@ -57,7 +57,8 @@ def solve(X, y, c, C, loss="hinge", epsilon=0.0):
 def max_penalty(X, y, C, loss="hinge", epsilon=0.0):
     """``min max_j |X'beta|_j`` over all multipliers that are optimal at w = 0: a program in (beta+, beta-, t)."""
     n, d = X.shape
-    C = np.broadcast_to(C, n)
+    unit = np.max(C)  # linprog has absolute tolerances
+    C = np.broadcast_to(C / unit, n)
     _, _, minimum = solve(np.zeros((n, 1)), y, 1.0, C, loss, epsilon)
     gain = np.concatenate([y, -y]) - (0.0 if loss == "hinge" else epsilon)
     upper = [np.where(y > 0, C, 0.0), np.where(y < 0, C, 0.0)] if loss == "hinge" else [C, C]
@@ -72,4 +73,4 @@ def max_penalty(X, y, C, loss="hinge", epsilon=0.0):
         method="highs",
     )
     assert result.status == 0, result.message
-    return result.fun
+    return unit * result.fun

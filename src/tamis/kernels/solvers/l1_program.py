@@ -426,9 +426,8 @@ class _DualModel:
         n_new, self._n_solved = m - self._n_solved, m
         is_large = min(self._n_samples, m) >= _INTERIOR_POINT_SIZE and np.isfinite(costs).all()
         if is_large and n_new >= _INTERIOR_POINT_SHARE * m:
-            self._highs.setOptionValue(
-                "solver", "ipx"
-            )  # with crossover: it ends at a basis, which the simplex verifies
+            # its crossover ends at a basis, from which the simplex goes on
+            self._highs.setOptionValue("solver", "ipx")
             self._run()
             self._highs.setOptionValue("solver", "simplex")
         status = self._run()
@@ -470,9 +469,8 @@ class _DualModel:
         beta += np.bincount(S, change, minlength=self._n_samples)
         weights = np.zeros(self._n_columns)
         weights[at_bound] = solved[1:]
-        if _are_close(beta, self.multipliers) and _are_close(
-            weights, self.weights
-        ):  # not if the basis is ill-conditioned
+        # anything else comes from an ill-conditioned basis
+        if _are_close(beta, self.multipliers) and _are_close(weights, self.weights):
             self.multipliers, self.weights, self.intercept = beta, weights, float(solved[0])
 
     def _run(self) -> highspy.HighsModelStatus:
