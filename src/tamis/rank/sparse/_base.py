@@ -226,7 +226,8 @@ class PenalizedRanker(Ranker):
             Step(j, criterion, {"alpha": entry_alphas[j] * alpha_unit, "weight": magnitudes.get(j, 0.0) * unit})
             for j, criterion in zip(order, criteria, strict=True)
         ]
-        self._entry_alphas, self._fit_at_end = entry_alphas, fit
+        self._entry_alphas: dict[int, float] = entry_alphas
+        self._fit_at_end: SparseFit | None = fit
         self.alpha_ = fit.alpha * alpha_unit
         certificate = self._certify(fit, gap)
         n_chosen, noun = len(magnitudes), candidates.noun
@@ -309,7 +310,7 @@ class PenalizedRanker(Ranker):
         if hasattr(splitter, "shuffle") and not splitter.shuffle and not hasattr(self.cv, "split"):
             splitter.shuffle, splitter.random_state = True, 0  # tables are often sorted by their target
         folds = list(splitter.split(candidates.table, y))
-        if is_classes:
+        if problem.classes is not None:
             folds = [(train, test) for train, test in folds if np.unique(y[train]).size == problem.classes.size]
         return folds or None
 

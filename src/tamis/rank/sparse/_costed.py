@@ -23,7 +23,7 @@ class CostedRanker(PenalizedRanker):
 
     _parameter_constraints: ClassVar[dict] = {
         **{name: constraint for name, constraint in PenalizedRanker._parameter_constraints.items() if name != "alpha"},
-        "C": [StrOptions({"auto", "path"}), Interval(Real, 0, None, closed="neither")],
+        "C": [StrOptions({"auto", "path"}), Interval(Real, 0, None, closed="right")],
     }
 
     def _units(self, problem: LinearProblem) -> tuple[float, float]:
@@ -31,7 +31,8 @@ class CostedRanker(PenalizedRanker):
         return 1.0, problem.unit
 
     def _given_alpha(self, problem: LinearProblem, paths: TargetPaths) -> float | str:
-        if self.C == np.inf and self.loss in ("squared_hinge", "logistic"):
+        has_kinks = self.loss not in ("squared_hinge", "logistic")
+        if not isinstance(self.C, str) and np.isinf(self.C) and not has_kinks:
             raise ValueError(f"C=inf asks for no errors, which loss='{self.loss}' cannot have; use loss='hinge'")
         return self.C if isinstance(self.C, str) else 1.0 / (problem.columns.total * float(self.C))
 

@@ -38,10 +38,10 @@ class FSV(CostedRanker):
     loss : {"auto", "hinge", "logistic", "epsilon_insensitive"}, default="auto"
         "auto" is the hinge for classes and epsilon-insensitive for a quantity.
     C : float, "path" or "auto", default=1.0
-        Cost of errors; infinite where there may be none. "path" raises it from ``C_min_``, the largest at which all weights are zero, to a thousand times
-        that, or until as many features have entered as ``stop`` asks for, and ranks by entry. "auto" is chosen by
-        cross-validation with ``stop="auto"`` (the smallest within one standard error of the best), and is the path
-        where ``stop`` says how many to keep.
+        Cost of errors; infinite where there may be none. "path" raises it from ``C_min_``, the largest at which all
+        weights are zero, to a thousand times that, or until as many features have entered as ``stop`` asks for, and
+        ranks by entry. "auto" is chosen by cross-validation with ``stop="auto"`` (the smallest within one standard
+        error of the best), and is the path where ``stop`` says how many to keep.
     steepness : float, default=5.0
         a: how near the penalty comes to the number of weights.
     epsilon : float, default=0.1
@@ -208,7 +208,8 @@ class FSV(CostedRanker):
     ) -> Ranking:
         """Rank by how long features keep their weights from one program to the next."""
         n_rounds = self._validated_rounds(candidates, alpha) if self.early_stopping else self.max_iter
-        fits, rounds = [], []
+        fits: list[SparseFit] = []
+        rounds: list[dict[int, float]] = []
         for fit in track(self, self._linearizations(paths, alpha, n_rounds), task_name="program", total=n_rounds):
             magnitudes = candidate_magnitudes(fit, candidates)
             if n_top is not None and fits and len(magnitudes) < n_top <= len(rounds[0]):

@@ -101,7 +101,7 @@ class HingePath:
             return np.full(self._y.size, 1.0 if self._shares @ self._y > 0 else -1.0)
         order = np.argsort(self._y)
         middle = np.searchsorted(np.cumsum(self._shares[order]), 0.5)
-        return np.full(self._y.size, self._y[order[min(middle, order.size - 1)]])
+        return np.full(self._y.size, self._y[order[min(int(middle), order.size - 1)]])
 
     def _mean_loss(self, outputs: np.ndarray) -> float:
         if self._loss == "hinge":

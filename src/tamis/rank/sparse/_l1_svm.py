@@ -34,10 +34,10 @@ class L1SVM(CostedRanker):
     loss : {"auto", "hinge", "squared_hinge", "epsilon_insensitive"}, default="auto"
         "auto" is the hinge for classes and epsilon-insensitive for a quantity.
     C : float, "path" or "auto", default="auto"
-        Cost of errors; infinite for a hard margin. "path" raises it from ``C_min_``, the largest at which all weights are zero, to a thousand times
-        that, or until as many features have entered as ``stop`` asks for. "auto" is chosen by cross-validation with
-        ``stop="auto"`` (the smallest within one standard error of the best), and is the path where ``stop`` says how
-        many to keep.
+        Cost of errors; infinite for a hard margin. "path" raises it from ``C_min_``, the largest at which all weights
+        are zero, to a thousand times that, or until as many features have entered as ``stop`` asks for. "auto" is
+        chosen by cross-validation with ``stop="auto"`` (the smallest within one standard error of the best), and is the
+        path where ``stop`` says how many to keep.
     epsilon : float, default=0.1
         Error that costs nothing, as a share of the standard deviation of y, for a quantity.
     order : {"entry", "magnitude"}, default="entry"

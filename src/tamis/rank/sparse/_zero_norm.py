@@ -412,9 +412,10 @@ class ZeroNorm(Ranker):
         model = problem.model(features, weights, intercept)
         coef = np.zeros((n_targets, problem.scale.size))
         coef[:, features] = model.coef.T
-        self.estimator_ = model
+        self.estimator_: Any = model
         is_quantity = model.classes is None
-        self.coef_, self.intercept_ = (coef[0], model.intercept[0]) if is_quantity else (coef, model.intercept)
+        self.coef_: np.ndarray = coef[0] if is_quantity else coef
+        self.intercept_: Any = model.intercept[0] if is_quantity else model.intercept
 
     def _train_kernel_model(self, problem: LinearProblem, features: np.ndarray) -> KernelModel:
         A = prepared_columns(problem, features)
@@ -459,10 +460,11 @@ class ZeroNorm(Ranker):
         part, errors = self._pose(seen, y[train]), []
         unseen = safe_indexing(candidates.table, test)
         for done in self._rounds(seen, part):
-            intercept = done.machines.intercept
+            coef, intercept = done.machines.coef, done.machines.intercept
+            assert coef is not None  # of a linear kernel
             if sparse.issparse(part.table):
-                intercept = intercept + (part.columns.means(done.alive) * part.scale[done.alive]) @ done.machines.coef
-            model = part.model(done.alive, done.machines.coef, intercept)
+                intercept = intercept + (part.columns.means(done.alive) * part.scale[done.alive]) @ coef
+            model = part.model(done.alive, coef, intercept)
             outputs = model.decision_function(safe_indexing(unseen, done.alive, axis=1))
             truth = problem.Y[test] * problem.unit + problem.center
             wrong = classification_errors(outputs, truth) if is_classes else (outputs - truth)[:, 0] ** 2
