@@ -49,5 +49,4 @@ def hold_out(
 
 def best_round(errors: Sequence[float]) -> int:
     """The last round with the least error: of equal ones that with the fewest features."""
-    errors = np.asarray(errors)
-    return int(np.flatnonzero(errors <= errors.min())[-1])
+    return int(np.flatnonzero(np.asarray(errors) <= min(errors))[-1])

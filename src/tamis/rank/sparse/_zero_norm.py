@@ -358,7 +358,7 @@ class ZeroNorm(Ranker):
         change = float(np.abs(last.updated - last.sigma).max() / max(float(last.updated.max()), np.finfo(float).tiny))
         left = last.updated > 0
         sizes = np.sqrt(last.machines.weights2[left])
-        imbalance = float(np.abs(sizes / sizes.mean() - 1.0).max()) if left.any() else 0.0
+        imbalance = float(np.abs(sizes / sizes.mean() - 1.0).max()) if sizes.any() else 0.0
         residual = max(done.machines.residual for done in rounds)
         if residual > 1e-6:
             warnings.warn(
@@ -396,7 +396,7 @@ class ZeroNorm(Ranker):
         if problem.classes is not None:
             self.classes_ = problem.classes
         if self.kernel != "linear":
-            self.estimator_ = self._train_kernel_model(problem, features)
+            self.estimator_: Any = self._train_kernel_model(problem, features)
             return
         n_targets = problem.Y.shape[1]
         weights, intercept = np.zeros((features.size, n_targets)), problem.row_shares @ problem.Y
@@ -412,7 +412,7 @@ class ZeroNorm(Ranker):
         model = problem.model(features, weights, intercept)
         coef = np.zeros((n_targets, problem.scale.size))
         coef[:, features] = model.coef.T
-        self.estimator_: Any = model
+        self.estimator_ = model
         is_quantity = model.classes is None
         self.coef_: np.ndarray = coef[0] if is_quantity else coef
         self.intercept_: Any = model.intercept[0] if is_quantity else model.intercept
