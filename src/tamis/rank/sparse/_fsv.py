@@ -37,7 +37,7 @@ class FSV(CostedRanker):
         than k features have a weight.
     loss : {"auto", "hinge", "logistic", "epsilon_insensitive"}, default="auto"
         "auto" is the hinge for classes and epsilon-insensitive for a quantity.
-    C : float, "path" or "auto", default=1.0
+    C : float, "path" or "auto", default="auto"
         Cost of errors; infinite where there may be none. "path" raises it from ``C_min_``, the largest at which all
         weights are zero, to a thousand times that, or until as many features have entered as ``stop`` asks for, and
         ranks by entry. "auto" is chosen by cross-validation with ``stop="auto"`` (the smallest within one standard
@@ -148,7 +148,7 @@ class FSV(CostedRanker):
         *,
         stop: Any = "auto",
         loss: str = "auto",
-        C: float | str = 1.0,
+        C: float | str = "auto",
         steepness: float = 5.0,
         epsilon: float = 0.1,
         max_iter: int = 50,

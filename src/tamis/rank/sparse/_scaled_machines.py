@@ -63,6 +63,7 @@ class ScaledMachines:
     loss : {"hinge", "squared_hinge", "squared", "sparse_fisher"}
     kernel : {"linear", "rbf", "poly"}
     gamma, degree, coef0 : float
+        Of the kernel; the linear one is gamma times the inner product.
     tol : float
     """
 
@@ -83,7 +84,7 @@ class ScaledMachines:
     def kernel_matrix(self, Z: Any, other: Any = None) -> np.ndarray:
         """Of scaled rows."""
         if self.kernel == "linear":
-            product = Z @ (Z if other is None else other).T
+            product = self.gamma * (Z @ (Z if other is None else other).T)
             return product.toarray() if sparse.issparse(product) else product
         options = {"gamma": self.gamma}
         if self.kernel == "poly":
@@ -91,10 +92,10 @@ class ScaledMachines:
         return pairwise_kernels(Z, other, metric=self.kernel, **options)
 
     def _train_primal(self, A: Any, sigma: np.ndarray) -> Trained:
-        """The squared norm of w / sigma in place of that of w, so that the columns stay as they are."""
+        """The squared norm of w / (sqrt(gamma) sigma) in place of that of w, so that the columns stay as they are."""
         ones = np.ones((1, A.shape[0]))
         table = sparse.vstack([ones, A.T], format="csr") if sparse.issparse(A) else np.vstack([ones, A.T])
-        penalty = np.concatenate([[0.0], sigma**-2])
+        penalty = np.concatenate([[0.0], 1.0 / (self.gamma * sigma**2)])
         loss = "ridge" if self.loss == "squared" else self.loss
         models = []
         for y in self.Y.T:
@@ -103,7 +104,7 @@ class ScaledMachines:
             models.append(model)
         coef = np.stack([model.w[1:] for model in models], axis=1)
         intercept = np.array([model.w[0] for model in models])
-        weights2 = np.sum((coef / sigma[:, None]) ** 2, axis=1)
+        weights2 = np.sum(coef**2, axis=1) * penalty[1:]
         return Trained(weights2, coef, None, intercept, max(model.residual for model in models))
 
     def _train_dual(self, A: Any, sigma: np.ndarray) -> Trained:
@@ -113,10 +114,9 @@ class ScaledMachines:
         intercept = np.array([b for _, b, _ in solutions])
         residual = max(violation for _, _, violation in solutions)
         if self.kernel == "linear":
-            products = np.asarray(A.T @ V)
-            return Trained(
-                sigma**2 * np.sum(products**2, axis=1), sigma[:, None] ** 2 * products, V, intercept, residual
-            )
+            products, factor = np.asarray(A.T @ V), self.gamma * sigma**2
+            weights2 = factor * np.sum(products**2, axis=1)
+            return Trained(weights2, factor[:, None] * products, V, intercept, residual)
         return Trained(sigma**2 * np.maximum(self._derivatives(A, K, V, sigma), 0.0), None, V, intercept, residual)
 
     def _solve(self, K: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float, float]:

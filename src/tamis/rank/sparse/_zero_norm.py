@@ -35,7 +35,7 @@ from tamis.rank.sparse._scaled_machines import KERNELS, ScaledMachines, Trained
 from tamis.rank.sparse._smooth_loss import classification_errors
 
 _VANISHED = 1e-5  # of the largest scaling factor: below, a factor is zero and stays there
-_COSTS = 10.0 ** np.arange(-4.0, 3.0)  # from which C="auto" is chosen
+_COSTS = 10.0 ** np.arange(-2.0, 4.0)  # from which C="auto" is chosen
 _MACHINE_TOL = 1e-9  # of every machine
 
 
@@ -78,8 +78,9 @@ class ZeroNorm(Ranker):
         "auto" is the squared hinge for classes and the squared error for a quantity. "squared" of classes is Fisher's
         discriminant; "sparse_fisher" has the l1 norm of its dual variables in place of the squared norm.
     C : float or "auto", default=1.0
-        Cost of errors against half the squared norm; "auto" is chosen by cross-validation, among powers of ten, with as
-        many features as ``stop`` asks for.
+        Cost of errors against half the squared norm, for a linear kernel whose diagonal is about one: the inner product
+        over the number of features. "auto" is chosen by cross-validation, among powers of ten, with as many features as
+        ``stop`` asks for.
     kernel : {"linear", "rbf", "poly"}, default="linear"
         Of the scaled columns. The squared weight of a column is then :math:`\sigma_j^2\, \partial W^2 / \partial
         \sigma_j^2` with fixed dual variables, as for a linear kernel.
@@ -281,7 +282,7 @@ class ZeroNorm(Ranker):
     def _machines(self, problem: LinearProblem, A: Any) -> ScaledMachines:
         if self.kernel != "linear" and sparse.issparse(A):
             raise ValueError(f"sparse input is not supported with kernel={self.kernel!r}; use 'linear', or X.toarray()")
-        gamma = 1.0 if self.kernel == "linear" else resolve_gamma(self.gamma, A)
+        gamma = 1.0 / A.shape[1] if self.kernel == "linear" else resolve_gamma(self.gamma, A)
         return ScaledMachines(
             problem.Y,
             self.C_ * problem.columns.sqrt_weight**2,
