@@ -4,6 +4,7 @@ BENCHES = {
     "probe": "bench.papers.probe",
     "hidden-units": "bench.papers.hidden_units",
     "embedded": "bench.papers.embedded",
+    "planted": "bench.papers.planted",
     "ofw": "bench.papers.ofw",
     "infinite": "bench.papers.infinite",
     "spectral": "bench.papers.spectral",

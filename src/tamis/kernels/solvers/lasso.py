@@ -25,7 +25,7 @@ from sklearn.linear_model import lasso_path
 
 from tamis.kernels.arrays.tolerances import OBJECTIVE_ROUNDING
 
-_RIDGES = 10.0 ** np.arange(-13.0, 1.0, 2.0)  # of the largest diagonal entry, so that copies of a column can be solved
+_RIDGES = 10.0 ** np.arange(-13.0, 1.0, 2.0)  # of a diagonal entry, so that copies of a column can be solved
 _ZERO_COLUMN = 1e-13  # diagonal entry, relative to the largest, of a column that is zero up to rounding
 _MAX_ENTERING = 20  # weights that may join the support without coordinate descent
 _SWEEPS = 50  # of coordinate descent, between Newton steps
@@ -176,9 +176,11 @@ def _stop_at_zero(u: np.ndarray, moved: np.ndarray) -> np.ndarray:
 def solve_semidefinite(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solve by Cholesky's factorization with the smallest ridge that allows it; ``matrix`` is overwritten."""
     diagonal = np.arange(len(matrix))
-    largest = max(float(matrix[diagonal, diagonal].max()), np.finfo(float).tiny)
-    for ridge in largest * _RIDGES:
-        matrix[diagonal, diagonal] += ridge
+    sizes = matrix[diagonal, diagonal]
+    largest = max(float(sizes.max()), np.finfo(float).tiny)
+    sizes = np.maximum(sizes, _ZERO_COLUMN * largest)  # each by its own size: columns may differ in scale
+    for ridge in _RIDGES:
+        matrix[diagonal, diagonal] += ridge * sizes
         _, solution, failed = dposv(matrix, right)
         if not failed:
             return solution

@@ -38,6 +38,7 @@ _NEWTON_STEPS = 100
 _HALVINGS = 40
 _SUFFICIENT_DECREASE = 1e-4  # share of the decrease that the slope promises (Armijo's condition)
 _STEP_RATIO = 0.5  # between neighbors of the decreasing sequence that leads to a single penalty
+_SMALL_ALPHA = 1e3  # times smaller than the largest: from there on tolerances shrink with alpha
 _NOTHING = 1e-13  # gradient that rounding alone explains, relative to what a column and the residual could give
 
 
@@ -103,7 +104,7 @@ class PenalizedPath:
     bound : float
         Largest absolute weight.
     tol : float
-        Largest violation of the conditions, relative to ``alpha_max``.
+        Largest violation of the conditions, relative to ``alpha_max``, or to 1000 alpha where that is less.
 
     Attributes
     ----------
@@ -161,7 +162,7 @@ class PenalizedPath:
         possible = float(size.max(initial=0.0) * np.sqrt(self._p @ self._state.derivative**2))
         largest = float(norms.max(initial=0.0)) / sparse_share
         self.alpha_max = largest if largest > _NOTHING * possible else 0.0
-        self._tol = tol * (self.alpha_max or possible or 1.0)
+        self._tol, self._relative_tol = tol * (self.alpha_max or possible or 1.0), tol
         self.null_loss = self._mean_loss(self._state.outputs)
         self._extend(self._most_correlated(norms))
 
@@ -249,6 +250,10 @@ class PenalizedPath:
 
     # minimizing over the working set
 
+    def _tolerance(self, alpha: float) -> float:
+        """Largest violation of a condition; relative to alpha itself where that is a small share of the largest."""
+        return min(self._tol, _SMALL_ALPHA * self._relative_tol * alpha) if alpha > 0 else self._tol
+
     def _solve(self, alpha: float, tol: float) -> None:
         """Go from the present state to the minimum over the working set."""
         if self._is_quadratic:
@@ -320,13 +325,13 @@ class PenalizedPath:
             chunk = list(alphas[done : done + at_once])
             states = []
             for alpha in chunk:
-                self._solve(alpha, self._tol)
+                self._solve(alpha, self._tolerance(alpha))
                 states.append(self._state)
             gradients = self._gradients(states)
             n_solved, entering = 0, np.empty(0, dtype=int)
             for alpha, state, gradient in zip(chunk, states, gradients.T, strict=True):
                 violation = self._violations(alpha, state, gradient)
-                entering = np.flatnonzero(~self._is_working & (violation > self._tol))
+                entering = np.flatnonzero(~self._is_working & (violation > self._tolerance(alpha)))
                 if entering.size:
                     self._state = self._padded(state, self._state.w.size)
                     break

@@ -10,6 +10,8 @@ from tamis.kernels.solvers.losses import LOSSES
 from tamis.kernels.solvers.penalized_path import PathPoint, PenalizedPath
 from tamis.rank.sparse._linear_problem import LinearProblem
 
+_LEAST_SLOPE = 1e-4  # of the largest: columns are divided by their slopes, and must not differ too much in size
+
 
 class WeightedLogistic:
     """One target; columns are divided by their penalties, which makes these equal."""
@@ -22,6 +24,7 @@ class WeightedLogistic:
 
     def weighted(self, alpha: float, slopes: np.ndarray) -> PathPoint:
         """The minimum where column j has the penalty ``alpha * slopes[j]``."""
+        slopes = np.maximum(slopes, _LEAST_SLOPE)
         point = self._make_path(slopes).solve(alpha)
         return replace(point, weights=point.weights / slopes[point.active])
 
