@@ -12,6 +12,7 @@ BENCHES = {
     "dimension": "bench.papers.dimension",
     "gram-schmidt-speed": "bench.speed.gram_schmidt",
     "rfe-speed": "bench.speed.rfe",
+    "sparse-speed": "bench.speed.sparse",
     "ofw-speed": "bench.speed.ofw",
     "infinite-speed": "bench.speed.infinite",
     "infinite-gpu": "bench.speed.infinite_gpu",
