@@ -98,7 +98,7 @@ class SVMBoundElimination(BackwardRanker):
     order_, ranking_, support_, path_, stop_, certificate_
         As for every ranker. ``path_`` holds, with the features that remained at that time, "bound", "radius2",
         "margin" (the smallest 1/||w||), "n_features", and with the span "loo_errors", which counts
-        :math:`\alpha_k S_k^2 \ge 1`.
+        :math:`\alpha_k S_k^2 \ge 1`: an estimate, see below.
 
     Notes
     -----
@@ -108,6 +108,11 @@ class SVMBoundElimination(BackwardRanker):
     Memory O(n^2): more than 23 170 rows are refused. The default, a linear kernel on standardized columns with
     "variance", "fixed" and a finite C, takes the time and memory of :class:`~tamis.RFE`, and any number of rows: see
     below.
+
+    The span assumes that the support vectors stay the same when one of them is left out: then
+    :math:`\alpha_k S_k^2 = 1 - y_k f_{-k}(x_k)` is exact, and so is "loo_errors" (Vapnik and Chapelle 2000). As a rule
+    some change with a row: "loo_errors" may then be a few errors above or below what brute force counts, and the sum
+    is an approximation of the bound rather than one.
 
     Deviations from the paper. With :math:`\alpha` fixed, :math:`\|w\|^2` is twice the dual objective,
     :math:`2 \sum \alpha_k - v^T K v`, which grows without a useful feature; :math:`v^T K v` alone, the same before
