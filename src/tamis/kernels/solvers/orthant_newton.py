@@ -31,7 +31,7 @@ from tamis.kernels.arrays.tolerances import OBJECTIVE_ROUNDING
 from tamis.kernels.solvers.losses import Loss
 
 _SUFFICIENT_DECREASE = 0.1  # share of the decrease that the gradient promises, for a step to be accepted (Armijo)
-_SLOW = 0.3  # of the largest entry of the gradient that is left after a step: above, the Hessian is computed anew
+_SLOW = 0.1  # of the largest entry of the gradient that is left after a step: above, the Hessian is computed anew
 _FLAT = 0.5  # share of the first slope along the line below which a step is accepted where values are only rounding
 
 
