@@ -47,6 +47,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     ],
     "FeatureMedoids": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "FisherScore": [{}, {"stop": 1}, {"stop": None, "threshold": 0.01}],
+    "FloatingSelection": [{}, {"stop": 1}, {"stop": None}, OtherPath({"estimator": Ridge(), "stop": 1, "cv": 3})],
     "ForwardLeastSquares": [
         {},
         {"stop": 1},
