@@ -5,6 +5,7 @@ from tamis.rank.backward._optimal_brain_damage import OptimalBrainDamage as Opti
 from tamis.rank.backward._perceptron_elimination import PerceptronElimination as PerceptronElimination
 from tamis.rank.backward._rfe import RFE as RFE
 from tamis.rank.backward._svm_bound_elimination import SVMBoundElimination as SVMBoundElimination
+from tamis.rank.forward._floating_selection import FloatingSelection as FloatingSelection
 from tamis.rank.forward._forward_least_squares import ForwardLeastSquares as ForwardLeastSquares
 from tamis.rank.forward._grafting import Grafting as Grafting
 from tamis.rank.forward._gram_schmidt import GramSchmidt as GramSchmidt

@@ -47,6 +47,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     ],
     "FeatureMedoids": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "FisherScore": [{}, {"stop": 1}, {"stop": None, "threshold": 0.01}],
+    "FloatingSelection": [{}, {"stop": 1}, {"stop": None}, OtherPath({"estimator": Ridge(), "stop": 1, "cv": 3})],
     "ForwardLeastSquares": [
         {},
         {"stop": 1},
@@ -158,6 +159,9 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {},
         {"stop": 1, "criterion": "entropy", "max_depth": 3},
         OtherPath({"stop": None, "importance": "mutual_information"}),
+        OtherPath({"stop": 1, "criterion": "gain_ratio", "task": "classification"}),
+        {"stop": None, "criterion": "error", "max_depth": 1, "task": "classification"},
+        {"importance": "gain_ratio", "task": "classification"},
         OtherPath({"n_trees": 5, "random_state": 0}),
     ],
     "SPEC": [{}, {"stop": 1, "phi": 1}, {"stop": None, "phi": 3}, OtherPath({"prefer": "rough", "weight": "rbf"})],

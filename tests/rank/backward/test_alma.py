@@ -85,12 +85,11 @@ def test_the_way_from_weights_to_theta_and_back_ends_where_it_began(p):
     w = np.random.RandomState(0).standard_normal(9) * 10.0 ** np.arange(-4, 5)
     w[3] = 0.0
     q = p / (p - 1)
-    back, length = dual_weights(oracle.gradient_of_half_squared_norm(w, q), p)
-    np.testing.assert_allclose(back, w, rtol=1e-9)
-    assert length == pytest.approx(norm(w, q))
-    nothing, length = dual_weights(np.zeros(3), p)
-    assert length == 0
-    assert not nothing.any()
+    out = np.ones((3, 9))
+    assert dual_weights(oracle.gradient_of_half_squared_norm(w, q), p, out) == pytest.approx(norm(w, q))
+    np.testing.assert_allclose(out[0], w, rtol=1e-9)
+    assert dual_weights(np.zeros(9), p, out) == 0
+    assert not out[0].any()
 
 
 @pytest.mark.parametrize("p", [2.0, 3.0, 18.4])

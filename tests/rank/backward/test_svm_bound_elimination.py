@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from tamis.kernels.solvers.feature_kernel import FeatureKernel
+from tamis.rank.backward._rfe import RFE
 from tamis.rank.backward._svm_bound_elimination import SVMBoundElimination
 from tests.oracles import svm_bounds as oracle
 
@@ -118,6 +119,45 @@ def test_margin_over_variance_on_a_line_is_recursive_feature_elimination(n_class
         weights = [oracle.train(table @ table.T, signs, 1.0)[0] @ table for signs in signs_of(y)]
         gone.append(left.pop(int(np.argmin(np.square(weights).sum(axis=0)))))
     assert SVMBoundElimination(stop=None).fit(X, y).order_[::-1].tolist() == gone
+
+
+@pytest.mark.parametrize("parameters", [{}, {"step": 3}, {"groups": [0, 0, 1, 2, 2, 2, 3, 4]}, {"C": 0.01}], ids=str)
+@pytest.mark.parametrize("table", ["wide", "tall", "sparse"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_give_the_bound_that_the_kernel_matrix_gives(n_classes, table, parameters, monkeypatch):
+    X, y = make_data(n_samples=7 if table == "wide" else 30, n_features=8, n_classes=n_classes)
+    X[:, 5] = np.where(np.abs(X[:, 5]) < 1, 0.0, X[:, 5]) + 1.0
+    X[:, 7] = 3.0 if "groups" not in parameters else X[:, 7]
+    X = sparse.csr_array(X) if table == "sparse" else X
+    by_weights = SVMBoundElimination(stop=None, **parameters).fit(X, y)
+    monkeypatch.setattr(SVMBoundElimination, "_is_recursive_elimination", lambda self: False)
+    by_matrix = SVMBoundElimination(stop=None, **parameters).fit(X, y)
+    np.testing.assert_array_equal(by_weights.order_, by_matrix.order_)
+    np.testing.assert_allclose(by_weights.scores_, by_matrix.scores_, rtol=1e-7)
+    for one, other in zip(by_weights.path_, by_matrix.path_, strict=True):
+        assert one.info.keys() == other.info.keys()
+        for name in other.info:
+            assert one.info[name] == pytest.approx(other.info[name], rel=1e-7), name
+
+
+def test_the_default_is_recursive_feature_elimination_on_a_wide_table():
+    rng = np.random.RandomState(0)
+    y = np.arange(30) % 2
+    X = rng.standard_normal((30, 2000))
+    X[:, :20] += y[:, None]
+    # half the cost: here C is that of half the squared slack
+    expected = RFE("squared_hinge", stop=None, C=0.5).fit(X, y).order_
+    np.testing.assert_array_equal(SVMBoundElimination(stop=None, C=1.0).fit(X, y).order_, expected)
+
+
+def test_many_rows_need_no_kernel_matrix_by_default_and_are_refused_otherwise():
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((40_000, 3))
+    y = X[:, 1] + rng.standard_normal(40_000) > 0
+    assert SVMBoundElimination(stop=1).fit(X, y).get_support(indices=True).tolist() == [1]
+    for parameters in ({"bound": "span"}, {"radius": "ball"}, {"kernel": "rbf"}, {"standardize": False}):
+        with pytest.raises(ValueError, match=r"40000 rows takes 12 GiB.*sample of at most 23170 rows"):
+            SVMBoundElimination(**parameters).fit(X, y)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -266,12 +306,13 @@ class _EndAfterTwoRounds:
         pass
 
 
-def test_a_callback_may_end_the_rounds():
+@pytest.mark.parametrize(("radius", "fewest"), [("ball", 4), ("variance", 3)])  # the latter retrains at once
+def test_a_callback_may_end_the_rounds(radius, fewest):
     X, y = make_data()
-    whole = SVMBoundElimination(stop=None).fit(X, y)
-    ended = SVMBoundElimination(stop=None)
+    whole = SVMBoundElimination(stop=None, radius=radius).fit(X, y)
+    ended = SVMBoundElimination(stop=None, radius=radius)
     ended.set_callbacks(_EndAfterTwoRounds())
     ended.fit(X, y)
     assert sorted(ended.order_.tolist()) == [0, 1, 2, 3, 4]
     np.testing.assert_array_equal(ended.order_[-2:], whole.order_[-2:])
-    assert ended.certificate_["fewest_features_trained"] == 4
+    assert ended.certificate_["fewest_features_trained"] == fewest

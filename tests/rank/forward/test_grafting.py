@@ -108,7 +108,7 @@ def test_the_order_is_that_of_a_slow_loop(loss, l2):
     alpha=st.floats(1e-3, 0.5),
     l2=st.sampled_from([0.0, 0.1]),
     d=st.sampled_from([3, 12, 40]),
-    step=st.sampled_from([1, 4]),
+    step=st.sampled_from([1, 4, "auto"]),
 )
 @settings(max_examples=20, deadline=None)
 def test_no_feature_violates_the_conditions_for_a_minimum(loss, seed, alpha, l2, d, step):
@@ -314,11 +314,24 @@ def test_single_precision_is_computed_in_double():
     assert single.scores_.dtype == np.float32
 
 
-@pytest.mark.parametrize("step", [2, 5, 100])
+@pytest.mark.parametrize("step", [2, 5, 100, "auto"])
 def test_many_weights_at_once_reach_the_same_minimum(step):
     X, y = data("logistic", d=40)
-    one, many = Grafting(alpha=0.01).fit(X, y), Grafting(alpha=0.01, step=step).fit(X, y)
+    one, many = Grafting(alpha=0.01, step=1).fit(X, y), Grafting(alpha=0.01, step=step).fit(X, y)
     np.testing.assert_allclose(many.coef_, one.coef_, atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weights_that_enter_together_rank_by_their_derivative(loss):
+    X, y = data(loss, n=300, d=60)
+    one, many = (Grafting(loss=loss, alpha=1e-3, step=step).fit(X, y) for step in (1, "auto"))
+    np.testing.assert_allclose(many.coef_, one.coef_, atol=1e-8)
+    assert many.order_.size > 40
+    together: dict = {}
+    for graft in many.path_:
+        together.setdefault(graft.info["objective"], []).append(graft.criterion)
+    assert max(map(len, together.values())) > 1
+    assert all(sizes == sorted(sizes, reverse=True) for sizes in together.values())
 
 
 @pytest.mark.parametrize("step", [1, 3])

@@ -83,6 +83,18 @@ def test_every_graft_lowers_the_objective_and_had_the_largest_gradient(name):
         assert search.is_active(graft)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_twenty_weights_enter_one_at_a_time(name):
+    X, Y = problem(name, n=200, d=40)
+    searches = [search_on(X, Y, name, step=step) for step in (1, "auto")]
+    grafts = [list(search.descend(0.001 * search.alpha_max)) for search in searches]
+    assert len(grafts[0]) > 25
+    assert len({graft.objective for graft in grafts[1]}) < len(grafts[1])  # some entered together
+    for one, other in zip(grafts[0][:20], grafts[1][:20], strict=True):
+        assert one.feature == other.feature
+        assert one.gradient == pytest.approx(other.gradient, rel=1e-6)
+
+
 def test_a_warm_start_ends_where_a_cold_one_does():
     X, Y = problem("logistic", d=10)
     warm, cold = search_on(X, Y, "logistic"), search_on(X, Y, "logistic")

@@ -13,7 +13,7 @@ from tamis import TreeSelector
 from tamis.datasets import make_xor
 from tamis.kernels.arrays.copies import order_columns
 from tamis.rank.model._split_scores import rank_values
-from tests.oracles.splits import best_split, entropy
+from tests.oracles.splits import best_split, by_error, by_gain_ratio, entropy, error, thresholds, tree_gains
 
 
 def data(kind="classes", n=150, d=8, seed=0):
@@ -75,6 +75,39 @@ def test_mutual_information_is_that_of_the_best_threshold(kind, min_samples_leaf
     np.testing.assert_allclose(found.scores_, expected, rtol=1e-9)
     np.testing.assert_array_equal(found.order_, np.argsort(-np.array(expected), kind="stable"))
     assert found.support_.sum() == 4
+
+
+@pytest.mark.parametrize("settings", [{}, {"max_depth": 3}, {"min_samples_leaf": 9}], ids=repr)
+@pytest.mark.parametrize(("criterion", "find_split"), [("gain_ratio", by_gain_ratio), ("error", by_error)])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_trees_by_gain_ratio_and_by_error_are_those_of_brute_force(criterion, find_split, settings, container):
+    X, y = data(n=60)
+    X[:, 3] = np.maximum(np.round(X[:, 3]), 0)
+    found = TreeSelector(criterion=criterion, **settings).fit(container(X), y)
+    order = order_columns(rank_values(X))
+    gains = np.zeros(X.shape[1])
+    gains[order] = tree_gains(X[:, order], y, find_split, **settings)
+    np.testing.assert_allclose(np.nan_to_num(found.scores_), gains / gains.sum(), atol=1e-12)
+
+
+@pytest.mark.parametrize("min_samples_leaf", [1, 20])
+def test_gain_ratio_and_error_of_single_splits_are_those_of_brute_force(min_samples_leaf):
+    X, y = data()
+    X[:, 3] = np.round(X[:, 3])
+    by_ratio, by_drop = (
+        TreeSelector(importance=name, min_samples_leaf=min_samples_leaf, stop=None).fit(X, y)
+        for name in ("gain_ratio", "error")
+    )
+    best = [max(thresholds(column, y, min_samples_leaf), key=lambda split: split[0]) for column in X.T]
+    np.testing.assert_allclose(by_ratio.scores_, [ratio for _, ratio, _, _ in best], rtol=1e-9)
+    expected = [best_split(column, y, error, min_samples_leaf) for column in X.T]
+    np.testing.assert_allclose(by_drop.scores_, expected, atol=1e-12)
+
+
+def test_gain_ratio_is_not_misled_by_a_column_that_sets_one_row_apart():
+    X, y = data()
+    X[:, 0] = np.arange(len(X)) == np.flatnonzero(y == 2)[0]  # a pure side: the ratio is large, the gain small
+    assert TreeSelector(criterion="gain_ratio", max_depth=1).fit(X, y).get_support(indices=True).tolist() == [2]
 
 
 def test_only_features_that_the_tree_uses_are_ranked_and_kept():
@@ -183,6 +216,10 @@ def test_an_xor_tells_nothing_to_single_splits():
         ({"criterion": "squared_error"}, "classes", "'gini' or 'entropy'"),
         ({"criterion": "gini"}, "quantity", "'squared_error'"),
         ({"criterion": "gini", "importance": "mutual_information"}, "classes", "'entropy'"),
+        ({"criterion": "gain_ratio"}, "quantity", "'squared_error'"),
+        ({"importance": "error"}, "quantity", "is for classes"),
+        ({"criterion": "error", "n_trees": 5}, "classes", "n_trees=5"),
+        ({"criterion": "gain_ratio", "ccp_alpha": 0.1}, "classes", "ccp_alpha=0.1"),
     ],
     ids=repr,
 )
@@ -196,3 +233,15 @@ def test_a_criterion_that_does_not_fit_is_answered_with_those_that_do(settings, 
 def test_a_bad_parameter_is_named(name):
     with pytest.raises(ValueError, match=f"'{name}' parameter of TreeSelector"):
         TreeSelector(**{name: -1}).fit(*data())
+
+
+@pytest.mark.parametrize("criterion", ["gain_ratio", "error"])
+def test_trees_of_our_own_do_not_depend_on_places_or_blocks(criterion, monkeypatch):
+    X, y = data(n=40, d=30)
+    X = np.round(X)  # many equally good splits
+    plain = TreeSelector(criterion=criterion).fit(X, y)
+    shuffle = np.random.RandomState(1).permutation(X.shape[1])
+    monkeypatch.setattr("tamis.rank.model._classification_tree._ENTRIES", 1)
+    shuffled = TreeSelector(criterion=criterion).fit(X[:, shuffle], y)
+    np.testing.assert_allclose(shuffled.scores_, plain.scores_[shuffle], rtol=1e-9)
+    assert TreeSelector(criterion=criterion, random_state=0).fit(X, y).support_.any()

@@ -160,6 +160,11 @@ class DualSVM:
         """``v' K v``: the squared norm of a linear model's weights."""
         return float(self.v @ self.kv)
 
+    @property
+    def objective(self) -> float:
+        """``t'v - v'(K + diag(ridge))v / 2``, which is maximal at the solution."""
+        return float(self.target @ self.v - 0.5 * self.v @ (self.kv + self.ridge * self.v))
+
     def negative_gradient(self) -> np.ndarray:
         """``g = t - K v - ridge v - b``, of the Lagrangian."""
         g = self.target - self.kv

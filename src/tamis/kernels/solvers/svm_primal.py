@@ -85,6 +85,11 @@ class PrimalLinearModel:
         """Whether the last :meth:`solve` met the tolerance."""
         return self.residual <= self.tol
 
+    @property
+    def objective(self) -> float:
+        """Penalty and loss, at the weights as they are."""
+        return self._objective(self.w, self.f)
+
     def eliminate(self, eliminated: np.ndarray, kept: np.ndarray, table: Any) -> None:
         """Remove the entries ``eliminated`` from weights, outputs and inverse; ``table`` holds those ``kept``."""
         self.f -= self.w[eliminated] @ self.table[eliminated]

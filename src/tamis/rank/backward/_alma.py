@@ -8,14 +8,17 @@ squared q-norm: corrections add to theta, the projection onto the unit ball divi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg.blas import daxpy, dnrm2, idamax
 
-_MIN_NUMBERS = 2**13  # of the rows whose margins are computed together, right after a correction
+_MIN_NUMBERS = 2**11  # of the rows whose margins are computed together, right after a correction
+_LEAST_FACTOR = 1e-100  # of slacks: below, it is multiplied out
 _MAX_NUMBERS = 2**20  # and where many rows in a row needed none
 
 
@@ -66,16 +69,23 @@ def _invert(size: np.ndarray) -> np.ndarray:
     return np.divide(1.0, size, out=np.zeros_like(size, dtype=float), where=size > 0)
 
 
-def dual_weights(theta: np.ndarray, p: float) -> tuple[np.ndarray, float]:
-    """``f^-1(theta)``, and the p-norm of ``theta``, which is the q-norm of these weights."""
-    size = np.abs(theta)
-    largest = float(size.max(initial=0.0))
-    if largest == 0.0 or p == 2.0:
-        return theta.copy(), float(np.linalg.norm(theta))
+def dual_weights(theta: np.ndarray, p: float, out: np.ndarray) -> float:
+    """``f^-1(theta)``, into the first row of ``out``, of shape (3, n_features); its q-norm, the p-norm of ``theta``."""
+    weights, size, powers = out
+    if p == 2.0:
+        weights[:] = theta
+        return float(dnrm2(theta))
+    np.abs(theta, out=size)
+    largest = float(size[idamax(size)]) if size.size else 0.0
+    if largest == 0.0:
+        weights[:] = 0.0
+        return 0.0
     size /= largest
-    powers = size ** (p - 2.0)
-    total = float(np.dot(size * size, powers))
-    return theta * powers * total ** (2.0 / p - 1.0), largest * total ** (1.0 / p)
+    np.power(size, p - 2.0, out=powers)
+    total = float(np.dot(np.multiply(size, size, out=size), powers))
+    np.multiply(theta, powers, out=weights)
+    weights *= total ** (2.0 / p - 1.0)
+    return largest * total ** (1.0 / p)
 
 
 def find_hyperplane(
@@ -127,69 +137,97 @@ def find_hyperplane(
 
 
 class _Run:
-    """A run of ALMA: the rows, the hyperplane so far, and k - 1 corrections made."""
+    """A run of ALMA: the rows, the hyperplane so far, and k - 1 corrections made.
+
+    A run makes tens of thousands of corrections, each of a few operations on short arrays: these are made in place, and
+    slacks are kept as a factor, which a projection changes, and values that only grow, with the sum of their squares.
+    """
 
     X: Any
 
     def __init__(self, X: Any, y: np.ndarray, p: float, alpha: float, slack: float) -> None:
-        self.scale = 1.0 / np.hypot(1.0, slack)
+        self.scale = 1.0 / math.hypot(1.0, slack)
         self.slack_value = slack * self.scale  # of every row's slack feature
-        self.X = sparse.csr_array(X) if sparse.issparse(X) else np.ascontiguousarray(X)
+        self.X = sparse.csr_array(X) if sparse.issparse(X) else np.ascontiguousarray(X, dtype=float)
         self.row_of: np.ndarray | None = None
         if sparse.issparse(X):
             self.row_of = np.repeat(np.arange(X.shape[0]), np.diff(self.X.indptr))
-        self.y, self.p, self.alpha = y, p, alpha
+        self.scaled_y, self.p, self.alpha = self.scale * y, p, alpha
         self.k = 1
-        self.theta = np.zeros(X.shape[1])
-        self.weights = np.zeros(X.shape[1])
-        self.slacks = np.zeros(X.shape[0])
+        self.theta, self._weights_and_work = np.zeros(X.shape[1]), np.zeros((3, X.shape[1]))
+        self.weights = self._weights_and_work[0]
+        self._slacks, self._slack_factor, self._slack_sum2 = np.zeros(X.shape[0]), 1.0, 0.0
 
     @property
     def gamma(self) -> float:
-        return float(np.sqrt(8.0 * (self.p - 1.0) / self.k) / self.alpha)
+        return math.sqrt(8.0 * (self.p - 1.0) / self.k) / self.alpha
+
+    @property
+    def slacks(self) -> np.ndarray:
+        return self._slack_factor * self._slacks
 
     def make_pass(self) -> bool:
         """One pass; whether it made a correction."""
         before = self.k
-        n_rows, smallest = len(self.y), max(1, _MIN_NUMBERS // max(1, self.theta.size))
+        n_rows, smallest = len(self.scaled_y), max(1, _MIN_NUMBERS // max(1, self.theta.size))
         largest = max(smallest, _MAX_NUMBERS // max(1, self.theta.size))
         start, size = 0, smallest
+        threshold = (1.0 - self.alpha) * self.gamma
         while start < n_rows:  # the margins of a block of rows hold up to the first correction
-            block = slice(start, min(start + size, n_rows))
-            is_violated = self._margins(block) <= (1.0 - self.alpha) * self.gamma
+            stop = min(start + size, n_rows)
+            is_violated = self._margins(start, stop) <= threshold
             first = int(is_violated.argmax())
             if is_violated[first]:
                 self._correct(start + first)
+                threshold = (1.0 - self.alpha) * self.gamma
                 start, size = start + first + 1, smallest
             else:
-                start, size = block.stop, min(2 * size, largest)
+                start, size = stop, min(2 * size, largest)
         return self.k > before
 
-    def _margins(self, rows: slice) -> np.ndarray:
+    def _margins(self, start: int, stop: int) -> np.ndarray:
         if self.row_of is None:
-            outputs = self.X[rows] @ self.weights
+            margins = self.X[start:stop] @ self.weights
         else:  # slicing a sparse array costs far more than the products of a few rows
-            entries = slice(self.X.indptr[rows.start], self.X.indptr[rows.stop])
+            entries = slice(self.X.indptr[start], self.X.indptr[stop])
             products = self.X.data[entries] * self.weights[self.X.indices[entries]]
-            outputs = np.bincount(self.row_of[entries] - rows.start, products, minlength=rows.stop - rows.start)
-        return self.scale * self.y[rows] * outputs + self.slack_value * self.slacks[rows]
+            margins = np.bincount(self.row_of[entries] - start, products, minlength=stop - start)
+        margins *= self.scaled_y[start:stop]
+        if self.slack_value:
+            margins += (self.slack_value * self._slack_factor) * self._slacks[start:stop]
+        return margins
 
     def _correct(self, i: int) -> None:
         """Add the row to theta, and project onto the unit ball."""
-        rate = float(np.sqrt(2.0 / ((self.p - 1.0) * self.k)))
-        step = rate * self.scale * self.y[i]
+        rate = math.sqrt(2.0 / ((self.p - 1.0) * self.k))
+        step = rate * float(self.scaled_y[i])
         if self.row_of is not None:
             entries = slice(self.X.indptr[i], self.X.indptr[i + 1])
             self.theta[self.X.indices[entries]] += step * self.X.data[entries]
         else:
-            self.theta += step * self.X[i]
-        self.slacks[i] += rate * self.slack_value
-        self.weights, length = dual_weights(self.theta, self.p)
-        length = float(np.hypot(length, np.linalg.norm(self.slacks)))
+            self.theta = daxpy(self.X[i], self.theta, a=step)
+        length = dual_weights(self.theta, self.p, out=self._weights_and_work)
+        if self.slack_value:
+            length = math.hypot(length, self._extend_slack(i, rate * self.slack_value))
         if length > 1.0:
-            for values in (self.theta, self.weights, self.slacks):
-                values /= length
+            self.theta /= length
+            self.weights /= length
+            self._shrink_slacks(length)
         self.k += 1
+
+    def _extend_slack(self, i: int, change: float) -> float:
+        """Let the slack of a row grow; the length of all slacks."""
+        before = float(self._slacks[i])
+        after = before + change / self._slack_factor
+        self._slacks[i] = after
+        self._slack_sum2 += after * after - before * before
+        return self._slack_factor * math.sqrt(self._slack_sum2)
+
+    def _shrink_slacks(self, length: float) -> None:
+        self._slack_factor /= length
+        if self._slack_factor < _LEAST_FACTOR:
+            self._slacks *= self._slack_factor
+            self._slack_factor, self._slack_sum2 = 1.0, float(np.dot(self._slacks, self._slacks))
 
 
 def count_spare(powers: np.ndarray, budgets: np.ndarray) -> int:

@@ -68,7 +68,9 @@ class EliminationSolver(ABC):
         """Of the weights of all models, if they have any."""
 
 
-def pose_dual(gram: Gram, subproblem: Subproblem, learner: Learner, tol: float) -> DualSVM | KernelLogisticRegression:
+def pose_dual(
+    gram: Gram, subproblem: Subproblem, learner: Learner, tol: float, max_iter: int = 10_000
+) -> DualSVM | KernelLogisticRegression:
     """The model of a subproblem on a kernel matrix; not yet solved."""
     free = learner.intercept > 0 and learner.free_intercept
     target, cost = subproblem.target, subproblem.cost
@@ -83,6 +85,7 @@ def pose_dual(gram: Gram, subproblem: Subproblem, learner: Learner, tol: float) 
         ridge=np.zeros(target.size) if is_hinge else 0.5 / cost,
         total=0.0 if free else None,
         tol=tol,
+        max_iter=max_iter,
     )
 
 

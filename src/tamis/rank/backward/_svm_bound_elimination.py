@@ -33,9 +33,11 @@ from tamis.kernels.arrays.scaling import (
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.kernels.solvers.feature_kernel import FeatureKernel
 from tamis.rank.backward._kernel_parameters import KERNEL_CONSTRAINTS
+from tamis.rank.backward._radius_variance_elimination import RadiusVarianceElimination
 from tamis.rank.backward._svm_bounds import Bound, RadiusMarginBound, SpanBound, measure_norms2
 from tamis.rank.backward._warm_started_svms import WarmStartedSVMs
 
+_MAX_GRAM_BYTES = 2**32  # of a kernel matrix; three of that size are held
 _NOISE = 1e-13  # criteria whose difference is this small relative to the bound are equal: it is made of many sums
 
 
@@ -96,14 +98,21 @@ class SVMBoundElimination(BackwardRanker):
     order_, ranking_, support_, path_, stop_, certificate_
         As for every ranker. ``path_`` holds, with the features that remained at that time, "bound", "radius2",
         "margin" (the smallest 1/||w||), "n_features", and with the span "loo_errors", which counts
-        :math:`\alpha_k S_k^2 \ge 1`.
+        :math:`\alpha_k S_k^2 \ge 1`: an estimate, see below.
 
     Notes
     -----
     Several classes: one SVM for each against the rest; bounds are summed. Cost of a round with a linear kernel:
     O(n D) with the radius and the margin, O(n^2 D) with the span, and O(n^2) per iteration of the solver, which
     starts from the solution of the round before; other kernels O(r^2 D), with the span O(r^3 D), for r support vectors.
-    Memory O(n^2).
+    Memory O(n^2): more than 23 170 rows are refused. The default, a linear kernel on standardized columns with
+    "variance", "fixed" and a finite C, takes the time and memory of :class:`~tamis.RFE`, and any number of rows: see
+    below.
+
+    The span assumes that the support vectors stay the same when one of them is left out: then
+    :math:`\alpha_k S_k^2 = 1 - y_k f_{-k}(x_k)` is exact, and so is "loo_errors" (Vapnik and Chapelle 2000). As a rule
+    some change with a row: "loo_errors" may then be a few errors above or below what brute force counts, and the sum
+    is an approximation of the bound rather than one.
 
     Deviations from the paper. With :math:`\alpha` fixed, :math:`\|w\|^2` is twice the dual objective,
     :math:`2 \sum \alpha_k - v^T K v`, which grows without a useful feature; :math:`v^T K v` alone, the same before
@@ -112,8 +121,12 @@ class SVMBoundElimination(BackwardRanker):
     "retrain" or "descent" with it. The absolute value in "derivative" cannot tell a feature that lowers the bound from
     one that raises it, and with large slack noise raises it most: "descent" can. With ``C=np.inf``, features that
     remain when the classes can no longer be separated are ranked by the last SVM that could be trained;
-    ``certificate_["fewest_features_trained"]`` says on how many. A linear kernel on standardized columns, "variance"
-    and "fixed": the order of recursive feature elimination by :math:`w_p^2`, summed over the SVMs.
+    ``certificate_["fewest_features_trained"]`` says on how many.
+
+    A linear kernel on standardized columns with "variance" and "fixed" gives the order of recursive feature elimination
+    by :math:`w_p^2`, summed over the SVMs. Each column then adds one to :math:`R^2`, so that the bound without column p
+    is :math:`4 (R^2 - 1) (\|w\|^2 + w_p^2)`, in which only :math:`w_p^2` depends on p, and
+    :math:`R^2 = D + (1 - 1/n) / C > 1` as long as there is a choice.
 
     References
     ----------
@@ -187,10 +200,16 @@ class SVMBoundElimination(BackwardRanker):
 
     def _start_elimination(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
-    ) -> BoundElimination:
+    ) -> Elimination:
         check_classification_targets(y)
         signs = _one_against_rest(np.asarray(y))
         Z, features = self._columns(candidates.table.astype(float))
+        members = None
+        if candidates.members is not None:
+            members = [np.flatnonzero(np.isin(features, columns)) for columns in candidates.members]
+        if self._is_recursive_elimination():
+            return RadiusVarianceElimination(Z, signs, self.C, features, members, tol=self.tol, max_iter=self.max_iter)
+        _check_gram_fits(Z.shape[0])
         # Standardized columns have unit variance, also sparse ones, which keep their mean: "scale" is "auto" then.
         gamma = "auto" if self.standardize and self.gamma == "scale" else self.gamma
         kernel = FeatureKernel(Z, self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
@@ -198,10 +217,17 @@ class SVMBoundElimination(BackwardRanker):
         svms = WarmStartedSVMs(
             kernel.matrix, signs, ridge=1.0 / self.C, ball=needs_ball, tol=self.tol, max_iter=self.max_iter
         )
-        members = None
-        if candidates.members is not None:
-            members = [np.flatnonzero(np.isin(features, columns)) for columns in candidates.members]
         return BoundElimination(kernel, svms, self.bound, self.criterion, self.C, features, members)
+
+    def _is_recursive_elimination(self) -> bool:
+        """Whether the bound orders columns as their squared weights do, for which no kernel matrix is needed."""
+        return (
+            (self.bound, self.criterion, self.radius) == ("radius-margin", "fixed", "variance")
+            and isinstance(self.kernel, str)
+            and self.kernel == "linear"
+            and self.standardize
+            and bool(np.isfinite(self.C))
+        )
 
     def _conclude(self, elimination: Elimination, path: list[Step], n_candidates: int) -> Ranking:
         certificate = elimination.certificate()
@@ -370,6 +396,16 @@ class BoundElimination(Elimination):
     def certificate(self) -> dict[str, Any]:
         """How well the SVMs were trained."""
         return {"converged": self.svms.converged, "residual": self.svms.residual, "n_iter": self.svms.n_iter}
+
+
+def _check_gram_fits(n_rows: int) -> None:
+    size = 8 * n_rows**2
+    if size > _MAX_GRAM_BYTES:
+        raise ValueError(
+            f"the kernel matrix of {n_rows} rows takes {size / 2**30:.0f} GiB, three times over; give a sample "
+            f"of at most {int((_MAX_GRAM_BYTES / 8) ** 0.5)} rows, or use bound='radius-margin', radius='variance', "
+            "criterion='fixed', kernel='linear', standardize=True and a finite C, which need no such matrix"
+        )
 
 
 def _downdate_column(kernel: FeatureKernel, leaving: np.ndarray) -> np.ndarray | None:

@@ -151,6 +151,12 @@ class SpanBound(Bound):
     value : float
     n_errors : int
         Support vectors with ``alpha_k S_k^2 >= 1``: leave-one-out errors, if the support vectors stay the same.
+
+    Notes
+    -----
+    ``alpha_k S_k^2 = 1 - y_k f_(-k)(x_k)``, f_(-k) being the SVM trained without row k, if its support vectors are the
+    others that there were (Vapnik and Chapelle 2000); then the count is exact. Where they change, the spans
+    are an approximation, and sum and count may be on either side of the leave-one-out errors.
     """
 
     def __init__(self, K: np.ndarray, svms: Sequence[TrainedSVM], ridge: float) -> None:

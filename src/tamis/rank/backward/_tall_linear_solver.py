@@ -21,7 +21,9 @@ class TallLinearSolver(SubproblemSolver):
     derivative, by the active-set method in the dual, on a Gram matrix that is never formed.
     """
 
-    def __init__(self, table: Any, subproblems: list[Subproblem], learner: Learner, tol: float) -> None:
+    def __init__(
+        self, table: Any, subproblems: list[Subproblem], learner: Learner, tol: float, *, max_iter: int = 100
+    ) -> None:
         self._remaining = np.arange(table.shape[0])
         self.n_samples = table.shape[1]
         self._is_dual = learner.loss == "hinge"
@@ -41,7 +43,9 @@ class TallLinearSolver(SubproblemSolver):
                 self.groups.append(RowGroup(rows, gram, models))
             else:
                 models = [
-                    PrimalLinearModel(part, penalty, member.target, member.cost, loss=learner.loss, tol=tol)
+                    PrimalLinearModel(
+                        part, penalty, member.target, member.cost, loss=learner.loss, tol=tol, max_iter=max_iter
+                    )
                     for member in members
                 ]
                 self.groups.append(RowGroup(rows, part, models))

@@ -28,7 +28,9 @@ class WideLinearSolver(SubproblemSolver):
     Eliminating one column costs O(n^2); the weights of all features are computed only when one may have become least.
     """
 
-    def __init__(self, table: Any, subproblems: list[Subproblem], learner: Learner, tol: float) -> None:
+    def __init__(
+        self, table: Any, subproblems: list[Subproblem], learner: Learner, tol: float, *, max_iter: int = 10_000
+    ) -> None:
         self.search = WeightSearch(table)
         self.is_sparse = sparse.issparse(table)
         self.n_samples = table.shape[1]
@@ -38,7 +40,7 @@ class WideLinearSolver(SubproblemSolver):
         self.groups = []
         for rows, members in group_by_rows(subproblems, self.n_samples):
             gram = DenseGram(principal_submatrix(matrix, rows))
-            models = [pose_dual(gram, subproblem, learner, tol) for subproblem in members]
+            models = [pose_dual(gram, subproblem, learner, tol, max_iter) for subproblem in members]
             self.groups.append(RowGroup(rows, gram, models))
         self._solve()
 

@@ -53,9 +53,11 @@ class Grafting(Ranker):
         Largest violation of the conditions for a minimum, relative to ``alpha_max``.
     max_iter : int, default=10000
         Weights that enter, at most.
-    step : int, default=1
-        Weights that enter before C is minimized again: more is faster where many are to be selected, and ranks them
-        more coarsely. The minimum is the same. With ``l0`` it is always one.
+    step : int or "auto", default="auto"
+        Weights that enter before C is minimized again, those with the largest derivatives, and are ranked by these:
+        more is faster where many are to be selected, and ranks them more coarsely. The minimum is the same. "auto" is
+        a tenth of the weights that are in, so that the first twenty enter one at a time; 1 is the paper's. With ``l0``
+        it is always one.
     standardize : bool, default=True
         Penalize weights of columns of unit variance, so that units do not matter.
     task : {"auto", "regression", "classification"}, default="auto"
@@ -69,6 +71,7 @@ class Grafting(Ranker):
     ----------
     order_ : ndarray
         Features with a weight, by when it entered for good; along a path, all that entered, by when they first did.
+        Weights that entered together, by the size of their derivative.
     scores_ : ndarray of shape (n_features,)
         Size of the derivative of the loss when the feature entered; NaN if it is not ranked.
     coef_ : ndarray of shape (n_features,), or (n_targets, n_features) for classes
@@ -91,11 +94,12 @@ class Grafting(Ranker):
 
     Notes
     -----
-    Cost: one product of ``X`` with a vector per weight that enters, and some Newton steps over those that are in, of
-    O(m k^2 + k^3) for k of them. Sparse tables stay sparse (columns are centered implicitly, which the intercept makes
-    up for); only columns that are in are held, dense. With ``l0`` every weight whose derivative exceeds alpha is tried
-    before the search ends, one minimization each, and this at every alpha of a path; then no single weight that enters
-    or leaves lowers C.
+    Cost: one product of ``X`` with a vector per minimization, and some Newton steps over the weights that are in, of
+    O(m k + k^3 / 3) for k of them. The Hessian grows with the weights that enter and is computed anew, O(m k^2), only
+    where steps by the one at hand have become poor; for the squared loss it is always the right one. Sparse tables stay
+    sparse (columns are centered implicitly, which the intercept makes up for); only columns that are in are held,
+    dense. With ``l0`` every weight whose derivative exceeds alpha is tried before the search ends, one minimization
+    each, and this at every alpha of a path; then no single weight that enters or leaves lowers C.
 
     More than two classes are each set against the others, and C is the sum of their objectives: what is grafted is
     the weight of a feature for a class, and a feature is ranked by the first of its weights.
@@ -134,7 +138,7 @@ class Grafting(Ranker):
         "l0": [Interval(Real, 0, None, closed="left")],
         "tol": [Interval(Real, 0, 1, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "step": [Interval(Integral, 1, None, closed="left")],
+        "step": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "standardize": ["boolean"],
         "task": [StrOptions({"auto", "regression", "classification"})],
         "groups": GROUPS_CONSTRAINT,
@@ -150,7 +154,7 @@ class Grafting(Ranker):
         l0: float = 0.0,
         tol: float = 1e-10,
         max_iter: int = 10_000,
-        step: int = 1,
+        step: int | str = "auto",
         standardize: bool = True,
         task: str = "auto",
         groups: Any = None,

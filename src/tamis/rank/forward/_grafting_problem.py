@@ -43,7 +43,7 @@ class GraftingProblem:
         l2: float,
         l0: float,
         tol: float,
-        step: int,
+        step: int | str,
         standardize: bool,
     ) -> None:
         self.X, self.classes, self.standardize = X, target.classes, standardize

@@ -23,8 +23,9 @@ import numpy as np
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.tolerances import TIE
 from tamis.kernels.solvers.losses import Loss
-from tamis.kernels.solvers.orthant_newton import OrthantFit, minimize_in_orthant
+from tamis.kernels.solvers.orthant_newton import Curvature, OrthantFit, minimize_in_orthant
 
+_ACTIVE_PER_ENTERING = 10  # active weights per weight that enters at once, with step="auto"
 _NOTHING = 1e-13  # gradient that rounding alone explains, relative to what a column and the residual could give
 
 
@@ -72,8 +73,8 @@ class GraftingSearch:
     l2, l0 : float
     tol : float
         Largest violation of the conditions for a minimum, relative to ``alpha_max``.
-    step : int
-        Weights that enter at once, unless ``l0`` asks for a trial of each.
+    step : int or "auto"
+        Weights that enter at once, unless ``l0`` asks for a trial of each; "auto" is a tenth of the active ones.
 
     Attributes
     ----------
@@ -101,7 +102,7 @@ class GraftingSearch:
         l2: float = 0.0,
         l0: float = 0.0,
         tol: float = 1e-10,
-        step: int = 1,
+        step: int | str = "auto",
     ) -> None:
         self.columns, self.Y, self.loss, self.scale = columns, Y, loss, scale
         self.l2, self.l0, self.step = l2, l0, step
@@ -125,7 +126,7 @@ class GraftingSearch:
         """Go on from where the search is, until no weight violates the conditions for a minimum at ``alpha``."""
         self.alpha, self.has_ended = alpha, False
         for target, model in enumerate(self._models):
-            fit = self._minimize(model.Z, target, model.fit.weights, model.fit.intercept)
+            fit = self._minimize(model.Z, target, model.fit.weights, model.fit.intercept, curvature=model.fit.curvature)
             self._set_model(target, _TargetModel(model.features[fit.kept], model.Z[:, fit.kept], fit))
         yield from self._enter_all()
         while self.l0 > 0 and self._leave_one():
@@ -172,16 +173,15 @@ class GraftingSearch:
     def _enter_all(self) -> Iterator[Graft]:
         """Let weights enter until no inactive one violates the conditions for a minimum, but those rejected by l0."""
         while (entering := self._most_violating()).size:
+            gradients = np.abs(self.gradient[entering[:, 0], entering[:, 1]])
             for target in np.unique(entering[:, 1]):
                 features = entering[entering[:, 1] == target, 0]
-                gradients = np.abs(self.gradient[features, target])
                 if not self._enter(features, int(target)):
                     self._is_rejected[features, target] = True
-                    continue
-                objective = self.objective()
-                for feature, gradient in zip(features.tolist(), gradients.tolist(), strict=True):
-                    if self._is_active[feature, target]:
-                        yield Graft(feature, int(target), gradient, self.alpha, objective)
+            objective = self.objective()
+            for (feature, target), gradient in zip(entering.tolist(), gradients.tolist(), strict=True):
+                if self._is_active[feature, target]:
+                    yield Graft(feature, target, gradient, self.alpha, objective)
 
     def _inactive_violations(self) -> np.ndarray:
         """``|g_jc| - alpha`` of the inactive weights."""
@@ -190,7 +190,7 @@ class GraftingSearch:
     def _most_violating(self) -> np.ndarray:
         """Feature and target of the weights to enter next, one per row: the ``step`` largest violations."""
         violation = np.where(self._is_rejected, -np.inf, self._inactive_violations()).ravel()
-        n_entering = 1 if self.l0 > 0 else min(self.step, violation.size)
+        n_entering = min(self._n_entering(), violation.size)
         least = max(float(np.partition(violation, -n_entering)[-n_entering]), 0.0)
         entering = np.flatnonzero(violation >= least - TIE.float64 * (least + self.alpha))
         if entering.size:  # of tied weights only the first: once a column is active, its copies have nothing to add
@@ -201,6 +201,13 @@ class GraftingSearch:
         entering = entering[violation[entering] > self.tol]
         return np.column_stack(np.unravel_index(entering, self.gradient.shape))
 
+    def _n_entering(self) -> int:
+        if self.l0 > 0:
+            return 1
+        if self.step == "auto":
+            return max(1, int(np.count_nonzero(self._is_active)) // _ACTIVE_PER_ENTERING)
+        return int(self.step)
+
     def _enter(self, features: np.ndarray, target: int) -> bool:
         """Minimize over the active and the given weights; rejected unless one of these stays and lowers C."""
         model = self._models[target]
@@ -208,7 +215,9 @@ class GraftingSearch:
         Z = np.column_stack([model.Z, self._columns(features)])
         weights = np.append(model.fit.weights, np.zeros(features.size))
         sign = np.append(np.sign(model.fit.weights), -np.sign(self.gradient[features, target]))
-        fit = self._minimize(Z, target, weights, model.fit.intercept, sign)
+        curvature = model.fit.curvature
+        curvature = None if curvature is None else curvature.append(Z, features.size)
+        fit = self._minimize(Z, target, weights, model.fit.intercept, sign, curvature)
         one_stays = bool(np.any(fit.kept >= model.features.size))
         if not one_stays or (self.l0 > 0 and not self._is_lower(fit, model.fit)):
             return False
@@ -219,8 +228,11 @@ class GraftingSearch:
         """Take the first weight, from the smallest on, without which C is lower out of the active set."""
         for target, model in enumerate(self._models):
             for place in np.argsort(np.abs(model.fit.weights), kind="stable"):
-                Z, features = np.delete(model.Z, place, axis=1), np.delete(model.features, place)
-                fit = self._minimize(Z, target, np.delete(model.fit.weights, place), model.fit.intercept)
+                others = np.delete(np.arange(model.features.size), place)
+                Z, features = model.Z[:, others], model.features[others]
+                curvature = model.fit.curvature and model.fit.curvature.restrict_to(others)
+                weights, intercept = model.fit.weights[others], model.fit.intercept
+                fit = self._minimize(Z, target, weights, intercept, curvature=curvature)
                 if self._is_lower(fit, model.fit):
                     self._set_model(target, _TargetModel(features[fit.kept], Z[:, fit.kept], fit))
                     return True
@@ -239,11 +251,23 @@ class GraftingSearch:
         weights: np.ndarray | None = None,
         intercept: float = 0.0,
         sign: np.ndarray | None = None,
+        curvature: Curvature | None = None,
     ) -> OrthantFit:
         weights = np.empty(0) if weights is None else weights
         sign = np.sign(weights) if sign is None else sign
         y, tol = self.Y[:, target], 0.1 * self.tol  # below what counts as a violation
-        return minimize_in_orthant(Z, y, self.loss, weights, intercept, sign, alpha=self.alpha, l2=self.l2, tol=tol)
+        return minimize_in_orthant(
+            Z,
+            y,
+            self.loss,
+            weights,
+            intercept,
+            sign,
+            alpha=self.alpha,
+            l2=self.l2,
+            tol=tol,
+            curvature=curvature,
+        )
 
     def _set_model(self, target: int, model: _TargetModel) -> None:
         """Replace the model of a target, its active set and the gradient there: one product with the table."""

@@ -6,6 +6,7 @@ is judged at once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,10 @@ from scipy import sparse
 from scipy.special import xlogy
 
 from tamis.kernels.arrays.blocks import blocks
+
+Criteria = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+EQUAL_GAIN = 1e-12  # shares of rows and information in nats that differ by no more are equal, up to rounding
 
 _ENTRIES = 2**22  # of a table that are sorted at a time
 
@@ -86,15 +91,57 @@ def split_information(codes: Any, labels: np.ndarray, min_samples_leaf: int = 1)
     Counts per distinct value, cumulated along each column: no loop over columns or thresholds, and for sparse tables no
     more work than what is stored.
     """
-    counts = (labels[:, None] == np.arange(labels.max() + 1)).astype(float)
-    left, right, start = _sides(codes, counts)
+    left, right, start = _sides(codes, _indicators(labels))
+    return _best(_information(left, right), left.sum(axis=1), right.sum(axis=1), start, min_samples_leaf)
+
+
+def split_errors(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Share of the rows that a split classifies right and no split does not, and its mutual information.
+
+    The most frequent class is predicted, on either side or everywhere. Arguments are the numbers of rows of each class
+    on either side, one row per split.
+    """
+    n_rows = left[0].sum() + right[0].sum()
+    return (left.max(axis=1) + right.max(axis=1) - (left + right).max(axis=1)) / n_rows, _information(left, right)
+
+
+def gain_ratios(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mutual information of a split, and its ratio to the entropy of the sides (C4.5); as :func:`split_errors`.
+
+    The threshold of a column is that of the largest mutual information, not of the largest ratio, which would favor
+    those that set a few rows apart (Quinlan 1996).
+    """
+    gain, n_left, n_right = _information(left, right), left.sum(axis=1), right.sum(axis=1)
+    shares = np.stack([n_left, n_right]) / (n_left + n_right)
+    entropy = -xlogy(shares, shares).sum(axis=0)
+    return gain, np.divide(gain, entropy, out=np.zeros(gain.size), where=entropy > 0)
+
+
+def best_splits(
+    codes: Any, labels: np.ndarray, criteria: Criteria, min_samples_leaf: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first criterion of the best split of every column, and the second one of that split.
+
+    As :func:`split_information`. Of splits that are equal by the first criterion the second decides.
+    """
+    left, right, start = _sides(codes, _indicators(labels))
+    first, second = criteria(left, right)
     n_left, n_right = left.sum(axis=1), right.sum(axis=1)
-    # n H(y | side) = n_side log n_side - sum_c n_side,c log n_side,c
-    conditional = xlogy(n_left, n_left) - xlogy(left, left).sum(axis=1)
-    conditional += xlogy(n_right, n_right) - xlogy(right, right).sum(axis=1)
-    share = counts.mean(axis=0)
-    gain = -xlogy(share, share).sum() - conditional / len(labels)
-    return _best(gain, n_left, n_right, start, min_samples_leaf)
+    best = _best(first, n_left, n_right, start, min_samples_leaf)
+    reaches_it = first >= np.repeat(best, np.diff(start, append=first.size)) - EQUAL_GAIN
+    return best, _best(np.where(reaches_it, second, -np.inf), n_left, n_right, start, min_samples_leaf)
+
+
+def best_threshold(codes: np.ndarray, labels: np.ndarray, criteria: Criteria, min_samples_leaf: int = 1) -> int:
+    """The value of a column at or below which rows are on the lower side of its best split, the lowest of equal ones.
+
+    ``codes`` is one column of ranks from 0, of shape (n_samples, 1), some split of which is allowed.
+    """
+    left, right, _ = _sides(codes, _indicators(labels))
+    first, second = criteria(left, right)
+    allowed = (left.sum(axis=1) >= min_samples_leaf) & (right.sum(axis=1) >= min_samples_leaf)
+    allowed &= first >= first[allowed].max() - EQUAL_GAIN
+    return int((allowed & (second >= second[allowed].max() - EQUAL_GAIN)).argmax())
 
 
 def split_variance(codes: Any, quantity: np.ndarray, min_samples_leaf: int = 1) -> np.ndarray:
@@ -108,6 +155,21 @@ def split_variance(codes: Any, quantity: np.ndarray, min_samples_leaf: int = 1) 
     between = left[:, 1] ** 2 / np.maximum(n_left, 1) + right[:, 1] ** 2 / np.maximum(n_right, 1)
     gain = between / quantity.size - quantity.mean() ** 2
     return _best(gain / quantity.var(), n_left, n_right, start, min_samples_leaf)
+
+
+def _indicators(labels: np.ndarray) -> np.ndarray:
+    """One column per class."""
+    return (labels[:, None] == np.arange(labels.max() + 1)).astype(float)
+
+
+def _information(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Mutual information of sides and classes, from the number of rows of each class on either side."""
+    n_left, n_right, of_class = left.sum(axis=1), right.sum(axis=1), left[0] + right[0]
+    # n H(y | side) = n_side log n_side - sum_c n_side,c log n_side,c
+    conditional = xlogy(n_left, n_left) - xlogy(left, left).sum(axis=1)
+    conditional += xlogy(n_right, n_right) - xlogy(right, right).sum(axis=1)
+    share = of_class / of_class.sum()
+    return -xlogy(share, share).sum() - conditional / of_class.sum()
 
 
 def _best(

@@ -1,4 +1,4 @@
-"""Importance in a decision tree, and the mutual information of single splits."""
+"""Importance in a decision tree, and what single splits tell of the target."""
 
 from __future__ import annotations
 
@@ -19,11 +19,27 @@ from tamis.kernels.arrays.copies import order_columns
 from tamis.kernels.arrays.scaling import rescale_safely
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
 from tamis.kernels.arrays.tolerances import TRAINED_TIE
-from tamis.rank.model._split_scores import rank_values, split_information, split_variance, value_range
+from tamis.rank.model._classification_tree import grow_tree
+from tamis.rank.model._split_scores import (
+    best_splits,
+    gain_ratios,
+    rank_values,
+    split_errors,
+    split_information,
+    split_variance,
+    value_range,
+)
 
 _ENTRIES = 2**22  # of a table that are counted at a time
 _NOTHING = 1e-12  # importance that rounding makes of splits that gain nothing
 _STEPS = 30  # binary digits of a quantity, counted from its spread
+_CLASSES_ONLY = ("gain_ratio", "error")
+_CRITERIA = {  # by importance; "auto" is the first
+    "impurity": ["gini", "entropy", "gain_ratio", "error"],
+    "mutual_information": ["entropy"],
+    "gain_ratio": ["gain_ratio"],
+    "error": ["error"],
+}
 _TREES = {
     ("classification", False): DecisionTreeClassifier,
     ("classification", True): RandomForestClassifier,
@@ -33,7 +49,7 @@ _TREES = {
 
 
 class TreeSelector(Ranker):
-    r"""Rank features by their importance in a decision tree, or by the mutual information of one split with the target.
+    r"""Rank features by their importance in a decision tree, or by what the best single split tells of the target.
 
     ``importance="impurity"`` grows a tree (CART) that splits node :math:`t` where that lowers the impurity most; a
     feature's score is its share of all that was gained,
@@ -46,26 +62,33 @@ class TreeSelector(Ranker):
     .. math:: \max_\theta\; MI(1_{x_i \le \theta}, y) = H(y) - H(y \mid 1_{x_i \le \theta})
 
     (Lal et al. 2006, Sec. 2.2), in nats; for a quantity, the share of its variance that the best split explains.
+    ``importance="gain_ratio"`` divides that mutual information by the entropy of the two sides, and
+    ``importance="error"`` is the largest drop of the error, the share of rows outside of the most frequent class,
+
+    .. math:: \max_\theta\; \max_c P(y = c) - \sum_{s \in \{\le, >\}} \max_c P(y = c,\, x_i \mathbin{s} \theta).
 
     Parameters
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all features that the tree uses, those of a forest whose importance reaches the
-        mean, and half of them with ``importance="mutual_information"``.
-    importance : {"impurity", "mutual_information"}, default="impurity"
-    criterion : {"auto", "gini", "entropy", "squared_error"}, default="auto"
-        Impurity of a node. "auto" is "gini" for classes, "entropy" for their mutual information, and "squared_error",
-        the only one, for a quantity.
+        mean, and half of them where the importance is that of single splits.
+    importance : {"impurity", "mutual_information", "gain_ratio", "error"}, default="impurity"
+        In a tree, or of the best single split; the last two are for classes.
+    criterion : {"auto", "gini", "entropy", "squared_error", "gain_ratio", "error"}, default="auto"
+        What a tree is grown by: impurity of a node, or the gain ratio of C4.5 (see below), or the fewest errors on the
+        rows. "auto" is "gini" for classes, and "squared_error", the only one, for a quantity. For single
+        splits it follows from ``importance``.
     max_depth : int, default=None
         Of the tree; None grows it until nothing is left to split.
     min_samples_leaf : int, default=1
         Rows that each side of a split has to hold.
     ccp_alpha : float, default=0.0
         Branches that gain less impurity per leaf than this are cut (minimal cost-complexity pruning); the larger, the
-        fewer features. The variance of a quantity counts as one.
+        fewer features. The variance of a quantity counts as one. Not with "gain_ratio" and "error".
     n_trees : int, default=1
         More than one is scikit-learn's random forest, which resamples the rows for every tree and, for classes, draws
-        anew at every node which features it may split on; the scores are means over trees.
+        anew at every node which features it may split on; the scores are means over trees. Not with "gain_ratio" and
+        "error".
     task : {"auto", "regression", "classification"}, default="auto"
         "auto" takes labels, two distinct values, or at most 20 distinct whole numbers as classes.
     n_jobs : int, default=None
@@ -75,13 +98,13 @@ class TreeSelector(Ranker):
         decides the same way every time, unless there is a forest.
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group stay or go together, by the
-        sum of their importances, or by the best split of any of them with ``importance="mutual_information"``.
+        sum of their importances, or by the best single split of any of them.
 
     Attributes
     ----------
     order_, ranking_, scores_, support_, path_, stop_, certificate_
-        As for every ranker. ``scores_`` is the importance; NaN for features that the tree does not use or, with
-        ``importance="mutual_information"``, that no split can divide.
+        As for every ranker. ``scores_`` is the importance; NaN for features that the tree does not use or, where the
+        importance is that of single splits, that no split can divide.
 
     Notes
     -----
@@ -94,13 +117,22 @@ class TreeSelector(Ranker):
     the root, their mutual information is that of noise, and a tree comes upon them by chance. Grown to the end, a tree
     splits on noise, too: limit it by ``max_depth``, ``min_samples_leaf`` or ``ccp_alpha``, or cut the order by a rule.
 
+    With ``criterion="gain_ratio"`` the threshold of a feature is that of its largest mutual information; of the
+    features that reach the mean of these, over those that have any, the one with the largest ratio to the entropy of
+    the sides splits the node (Quinlan 1993; 1996 for the threshold). With "error", of splits with the same number of
+    errors the one with the largest mutual information does: often none lowers the error at once, though both sides of
+    one can be split further. Nodes where no split has any mutual information are leaves. A feature's score is its share
+    of the mutual information gained, or of the errors saved. Deviations from C4.5: splits are binary, no description
+    length of thresholds is charged, and the tree is not pruned.
+
     Cost: O(n_samples n_features log n_samples) per level of the tree. Sparse tables stay sparse; single splits take
     time in proportion to what is stored.
 
     References
     ----------
     Lal, Chapelle, Weston and Elisseeff, "Embedded methods", in Feature Extraction, Springer, 2006, Sec. 2.2. Breiman,
-    Friedman, Olshen and Stone, "Classification and regression trees", Wadsworth, 1984.
+    Friedman, Olshen and Stone, "Classification and regression trees", Wadsworth, 1984. Quinlan, "C4.5: programs for
+    machine learning", Morgan Kaufmann, 1993; "Improved use of continuous attributes in C4.5", JAIR 4, 1996.
 
     Examples
     --------
@@ -118,8 +150,8 @@ class TreeSelector(Ranker):
 
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
-        "importance": [StrOptions({"impurity", "mutual_information"})],
-        "criterion": [StrOptions({"auto", "gini", "entropy", "squared_error"})],
+        "importance": [StrOptions({"impurity", "mutual_information", "gain_ratio", "error"})],
+        "criterion": [StrOptions({"auto", "gini", "entropy", "squared_error", "gain_ratio", "error"})],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "ccp_alpha": [Interval(Real, 0, None, closed="left")],
@@ -162,21 +194,33 @@ class TreeSelector(Ranker):
         task = infer_task(np.asarray(y)) if self.task == "auto" else self.task
         criterion = self._resolve_criterion(task)
         codes = rank_values(X)
-        if self.importance == "mutual_information":
-            return self._rank_splits(codes, _integer_target(np.asarray(y), task), task, candidates)
-        return self._grow(codes, _integer_target(np.asarray(y), task), task, criterion, rng, candidates)
+        target = _integer_target(np.asarray(y), task)
+        if self.importance != "impurity":
+            return self._rank_splits(codes, target, task, candidates)
+        return self._grow(codes, target, task, criterion, rng, candidates)
 
     def _resolve_criterion(self, task: str) -> str:
         if task == "regression":
+            if self.importance in _CLASSES_ONLY:
+                raise ValueError(
+                    f"importance='{self.importance}' is for classes, and this is regression; use 'mutual_information' "
+                    "or 'impurity'"
+                )
             allowed = ["squared_error"]
         else:
-            allowed = ["gini", "entropy"] if self.importance == "impurity" else ["entropy"]
+            allowed = _CRITERIA[self.importance]
         if self.criterion == "auto":
             return allowed[0]
         if self.criterion not in allowed:
             raise ValueError(
                 f"criterion='{self.criterion}' does not go with importance='{self.importance}' in {task}; use "
                 f"{' or '.join(map(repr, allowed))}, or 'auto'"
+            )
+        if self.criterion in _CLASSES_ONLY and (self.n_trees > 1 or self.ccp_alpha > 0):
+            name, value = ("n_trees", self.n_trees) if self.n_trees > 1 else ("ccp_alpha", self.ccp_alpha)
+            raise ValueError(
+                f"{name}={value} does not go with criterion='{self.criterion}', which grows one tree without pruning; "
+                "limit it by max_depth or min_samples_leaf, or use 'gini' or 'entropy'"
             )
         return self.criterion
 
@@ -193,6 +237,8 @@ class TreeSelector(Ranker):
         lowest, highest = value_range(codes)
         varies = np.flatnonzero(lowest < highest)
         distinct = varies[order_columns(codes[:, varies])]
+        if criterion in _CLASSES_ONLY:
+            return self._grow_by_splits(codes, distinct, target, criterion, rng, candidates)
         is_forest = self.n_trees > 1
         tree = _TREES[task, is_forest](
             criterion=criterion,
@@ -204,16 +250,39 @@ class TreeSelector(Ranker):
         if is_forest:
             tree.set_params(n_estimators=self.n_trees, n_jobs=self.n_jobs)
         tree.fit(codes[:, distinct], target)
-        importance, is_distinct = np.zeros(codes.shape[1]), np.zeros(codes.shape[1])
-        importance[distinct], is_distinct[distinct] = tree.feature_importances_, 1.0
+        trees = tree.estimators_ if is_forest else [tree]
+        n_splits = int(sum(each.get_n_leaves() - 1 for each in trees))
+        depth = int(max(each.get_depth() for each in trees))
+        return self._conclude(tree.feature_importances_, distinct, n_splits, depth, candidates)
+
+    def _grow_by_splits(
+        self,
+        codes: Any,
+        distinct: np.ndarray,
+        target: np.ndarray,
+        criterion: str,
+        rng: np.random.RandomState,
+        candidates: Candidates,
+    ) -> Ranking:
+        """Importance in a tree by gain ratio or errors; a seed decides between features that are equally good."""
+        distinct = distinct if self.random_state is None else rng.permutation(distinct)
+        tree = grow_tree(
+            codes[:, distinct], target, criterion, max_depth=self.max_depth, min_samples_leaf=self.min_samples_leaf
+        )
+        importance = tree.gains / (tree.gains.sum() or 1.0)
+        return self._conclude(importance, distinct, tree.n_splits, tree.depth, candidates)
+
+    def _conclude(
+        self, by_column: np.ndarray, distinct: np.ndarray, n_splits: int, depth: int, candidates: Candidates
+    ) -> Ranking:
+        """The ranking by the importance of the distinct columns."""
+        importance, is_distinct = np.zeros(candidates.table.shape[1]), np.zeros(candidates.table.shape[1])
+        importance[distinct], is_distinct[distinct] = by_column, 1.0
         importance = candidates.sum_members(importance)
         scores = np.where(importance > _NOTHING, importance, np.nan)
         n_distinct = int(np.count_nonzero(candidates.sum_members(is_distinct)))
-        trees = tree.estimators_ if is_forest else [tree]
-        n_splits = int(sum(each.get_n_leaves() - 1 for each in trees))
         ranking = Ranking.from_scores(scores, rounding=TRAINED_TIE)
         n_chosen, reason = self._choose(ranking, n_distinct, n_splits, candidates.noun)
-        depth = int(max(each.get_depth() for each in trees))
         certificate = {"converged": True, "n_splits": n_splits, "depth": depth}
         return replace(ranking, certificate=certificate, n_chosen=n_chosen, reason=reason)
 
@@ -239,14 +308,22 @@ class TreeSelector(Ranker):
         return replace(ranking, n_chosen=half, reason=reason)
 
     def _score_splits(self, codes: Any, target: np.ndarray, task: str) -> np.ndarray:
-        """Information on the target in the best split of every column; NaN where no split is allowed."""
+        """What the best split of every column tells of the target; NaN where no split is allowed."""
         n_features = codes.shape[1]
-        n_sums, score = (2, split_variance) if task == "regression" else (int(target.max()) + 1, split_information)
+        n_sums = 2 if task == "regression" else int(target.max()) + 1
         stored = codes.nnz // n_features if sparse.issparse(codes) else codes.shape[0]
         parts = list(blocks(n_features, _ENTRIES // (max(stored, 1) * n_sums)))
         scores = np.full(n_features, np.nan)
         for block in track(self, parts, task_name="split", total=len(parts)):
-            scores[block] = score(codes[:, block], target, self.min_samples_leaf)
+            part = codes[:, block]
+            if task == "regression":
+                scores[block] = split_variance(part, target, self.min_samples_leaf)
+            elif self.importance == "error":
+                scores[block] = best_splits(part, target, split_errors, self.min_samples_leaf)[0]
+            elif self.importance == "gain_ratio":
+                scores[block] = best_splits(part, target, gain_ratios, self.min_samples_leaf)[1]
+            else:
+                scores[block] = split_information(part, target, self.min_samples_leaf)
         return scores
 
 
