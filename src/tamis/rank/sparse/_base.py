@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import check_cv
 
 from tamis._sklearn import Interval, StrOptions, fit_context, safe_indexing
 from tamis.base import (
@@ -29,6 +28,7 @@ from tamis.base import (
 )
 from tamis.rank.sparse._linear_problem import LinearProblem
 from tamis.rank.sparse._target_paths import Entries, PathSolver, SparseFit, TargetPaths, candidate_magnitudes
+from tamis.rank.sparse._validation import one_standard_error, path_outputs, validation_folds
 
 _PATH_END = 1e-3  # of alpha_max: where a path ends, unless it is saturated before
 _UNVALIDATED = 0.1  # of alpha_max: the penalty where there are too few rows to cross-validate it
@@ -274,20 +274,17 @@ class PenalizedRanker(Ranker):
     ) -> tuple[float, str]:
         """The largest penalty whose held-out error is within one standard error of the least, and why in words."""
         y = np.asarray(y)
-        folds = self._folds(candidates, y, problem)
+        folds = validation_folds(self.cv, candidates.table, y, problem.classes)
         if folds is None:
             return float(grid[0]) * _UNVALIDATED, "; a class has too few rows to cross-validate the penalty"
         alphas = grid * self._units(problem)[0]
         with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
             results = parallel(
-                delayed(_fold_errors)(fresh(self), candidates, y, problem, train, test, alphas) for train, test in folds
+                delayed(fresh(self)._fold_errors)(candidates, y, problem, train, test, alphas) for train, test in folds
             )
             errors = np.array(list(track(self, results, task_name="fold", total=len(folds))))
             finish(results)
-        mean = errors.mean(axis=0)
-        spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.zeros_like(mean)
-        best = int(np.argmin(mean))
-        chosen = int(np.flatnonzero(mean <= mean[best] + spread[best])[0])
+        mean, spread, best, chosen = one_standard_error(errors)
         self.cv_results_ = {"alpha": alphas, "mean_error": mean, "standard_error": spread}
         words = (
             f"; the sparsest whose held-out error ({mean[chosen]:.4g}) is within one standard error of the least "
@@ -295,38 +292,25 @@ class PenalizedRanker(Ranker):
         )
         return float(grid[chosen]), words
 
-    def _folds(
-        self, candidates: Candidates, y: np.ndarray, problem: LinearProblem
-    ) -> list[tuple[np.ndarray, np.ndarray]] | None:
-        """Training and test rows; None where a class is too small to be in all of them."""
-        cv, is_classes = self.cv, problem.classes is not None
-        if cv is None or isinstance(cv, Integral):
-            cv = 5 if cv is None else int(cv)
-            fewest = np.unique(y, return_counts=True)[1].min() if is_classes else len(y) // 2
-            cv = min(cv, int(fewest))
-            if cv < 2:
-                return None
-        splitter = check_cv(cv, y, classifier=is_classes)
-        if hasattr(splitter, "shuffle") and not splitter.shuffle and not hasattr(self.cv, "split"):
-            splitter.shuffle, splitter.random_state = True, 0  # tables are often sorted by their target
-        folds = list(splitter.split(candidates.table, y))
-        if problem.classes is not None:
-            folds = [(train, test) for train, test in folds if np.unique(y[train]).size == problem.classes.size]
-        return folds or None
-
-    def fold_outputs(self, seen: Candidates, y: np.ndarray, alphas: np.ndarray, unseen: Any) -> np.ndarray:
-        """Outputs for other rows at every penalty, by models of these rows: (n_alphas, n_rows, n_targets)."""
-        problem = self._pose(seen, y)
-        paths = self._make_paths(problem, seen, problem.scale)
-        fits = list(paths.follow(alphas / self._units(problem)[0]))
-        outputs = np.empty((alphas.size, unseen.shape[0], problem.Y.shape[1]))
-        ever = np.unique(np.concatenate([fit.features for fit in fits]))
-        columns = np.asarray(_dense(safe_indexing(unseen, ever, axis=1)), dtype=float)
-        for k in range(alphas.size):
-            fit = fits[min(k, len(fits) - 1)]  # a path that ended early stays where it is
-            model = problem.model(fit.features, fit.weights, fit.intercept)
-            outputs[k] = columns[:, np.searchsorted(ever, fit.features)] @ model.coef + model.intercept
-        return outputs
+    def _fold_errors(
+        self,
+        candidates: Candidates,
+        y: np.ndarray,
+        problem: LinearProblem,
+        train: np.ndarray,
+        test: np.ndarray,
+        alphas: np.ndarray,
+    ) -> np.ndarray:
+        """Mean error on held-out rows at every penalty, by models of the training rows."""
+        seen = candidates.take_rows(train)
+        part = self._pose(seen, y[train])
+        fits = list(self._make_paths(part, seen, part.scale).follow(alphas / self._units(part)[0]))
+        models = [part.model(fit.features, fit.weights, fit.intercept) for fit in fits]
+        outputs = path_outputs(models, safe_indexing(candidates.table, test))
+        truth, share = problem.Y[test] * problem.unit + problem.center, problem.row_shares[test]
+        errors = np.array([self._held_out_errors(problem, each, truth) @ (share / share.sum()) for each in outputs])
+        # a path that ended early stays where it is
+        return np.append(errors, np.full(alphas.size - errors.size, errors[-1]))
 
     # the model of what is kept
 
@@ -381,25 +365,3 @@ class PenalizedRanker(Ranker):
             return end
         paths = self._make_paths(problem, candidates, problem.kept_scale(features))
         return paths.solve(alpha)
-
-
-def _fold_errors(
-    ranker: PenalizedRanker,
-    candidates: Candidates,
-    y: np.ndarray,
-    problem: LinearProblem,
-    train: np.ndarray,
-    test: np.ndarray,
-    alphas: np.ndarray,
-) -> np.ndarray:
-    """Mean error on held-out rows at every penalty, by models of the training rows."""
-    seen, unseen = candidates.take_rows(train), safe_indexing(candidates.table, test)
-    outputs = ranker.fold_outputs(seen, y[train], alphas, unseen)
-    Y = problem.Y[test] * problem.unit + problem.center
-    share = problem.row_shares[test]
-    errors = np.stack([ranker._held_out_errors(problem, output, Y) for output in outputs])
-    return errors @ (share / share.sum())
-
-
-def _dense(table: Any) -> Any:
-    return table.toarray() if hasattr(table, "toarray") else table

@@ -12,7 +12,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import check_cv
 
 from tamis._sklearn import Interval, StrOptions, fit_context, safe_indexing
 from tamis.base import (
@@ -33,6 +32,7 @@ from tamis.rank.sparse._linear_problem import LinearProblem
 from tamis.rank.sparse._rounds import best_round, hold_out, order_by_rounds, round_criteria
 from tamis.rank.sparse._scaled_machines import KERNELS, ScaledMachines, Trained
 from tamis.rank.sparse._smooth_loss import classification_errors
+from tamis.rank.sparse._validation import validation_folds
 
 _VANISHED = 1e-5  # of the largest scaling factor: below, a factor is zero and stays there
 _COSTS = 10.0 ** np.arange(-2.0, 4.0)  # from which C="auto" is chosen
@@ -430,18 +430,9 @@ class ZeroNorm(Ranker):
 
     def _validated_cost(self, candidates: Candidates, y: np.ndarray, n_top: int | None) -> float:
         """The smallest cost with the least error on held-out rows, with as many features as are asked for."""
-        problem = self._pose(candidates, y)
-        is_classes = problem.classes is not None
-        cv = self.cv
-        if cv is None or isinstance(cv, Integral):
-            fewest = np.unique(y, return_counts=True)[1].min() if is_classes else len(y) // 2
-            cv = min(5 if cv is None else int(cv), int(fewest))
-            if cv < 2:
-                return 1.0
-        splitter = check_cv(cv, y, classifier=is_classes)
-        if hasattr(splitter, "shuffle") and not hasattr(self.cv, "split"):
-            splitter.shuffle, splitter.random_state = True, 0  # tables are often sorted by their target
-        folds = list(splitter.split(candidates.table, y))
+        folds = validation_folds(self.cv, candidates.table, y, self._pose(candidates, y).classes)
+        if folds is None:
+            return 1.0
         tasks = [(float(C), train, test) for C in _COSTS for train, test in folds]
         errors = Parallel(n_jobs=self.n_jobs)(
             delayed(_fold_error)(fresh(self, C=C, n_jobs=None), candidates, y, train, test, n_top)

@@ -1,0 +1,58 @@
+"""Held-out rows: folds, outputs of a path of models on them, and the choice by one standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from tamis._sklearn import safe_indexing
+from tamis.base import LinearModel
+
+
+def validation_folds(
+    cv: Any, table: Any, y: np.ndarray, classes: np.ndarray | None
+) -> list[tuple[np.ndarray, np.ndarray]] | None:
+    """Training and test rows; None where a class, or the table, is too small to be in all of them.
+
+    A number of folds is lowered to the rows of the smallest class, and folds are shuffled, always alike: tables are
+    often sorted by their target.
+    """
+    if cv is None or isinstance(cv, Integral):
+        fewest = len(y) // 2 if classes is None else int(np.unique(y, return_counts=True)[1].min())
+        n_folds = min(5 if cv is None else int(cv), fewest)
+        if n_folds < 2:
+            return None
+        splitter = check_cv(n_folds, y, classifier=classes is not None)
+        splitter.shuffle, splitter.random_state = True, 0
+    else:
+        splitter = check_cv(cv, y, classifier=classes is not None)
+    folds = list(splitter.split(table, y))
+    if classes is not None:
+        folds = [(train, test) for train, test in folds if np.unique(y[train]).size == classes.size]
+    return folds or None
+
+
+def path_outputs(models: Sequence[LinearModel], table: Any) -> list[np.ndarray]:
+    """Outputs of every model, of shape (n_rows, n_targets); columns that any of them has are taken once."""
+    ever = np.unique(np.concatenate([model.features for model in models]))
+    columns = safe_indexing(table, ever, axis=1)
+    columns = np.asarray(columns.toarray() if hasattr(columns, "toarray") else columns, dtype=float)
+    return [columns[:, np.searchsorted(ever, model.features)] @ model.coef + model.intercept for model in models]
+
+
+def one_standard_error(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, int, int]:
+    """Mean and standard error over the folds, the place of the least mean, and the first within its standard error.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (n_folds, n_models)
+        Of models that grow.
+    """
+    mean = errors.mean(axis=0)
+    spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.zeros_like(mean)
+    best = int(np.argmin(mean))
+    return mean, spread, best, int(np.flatnonzero(mean <= mean[best] + spread[best])[0])
