@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -29,35 +29,14 @@ from tamis.base import (
 from tamis.kernels.solvers.feature_kernel import resolve_gamma
 from tamis.rank.sparse._kernel_model import KernelModel
 from tamis.rank.sparse._linear_problem import LinearProblem
+from tamis.rank.sparse._multiplicative_updates import Round, mean_over_groups, multiplicative_updates, prepared_columns
 from tamis.rank.sparse._rounds import best_round, hold_out, order_by_rounds, round_criteria
-from tamis.rank.sparse._scaled_machines import KERNELS, ScaledMachines, Trained
+from tamis.rank.sparse._scaled_machines import KERNELS, ScaledMachines
 from tamis.rank.sparse._smooth_loss import classification_errors
 from tamis.rank.sparse._validation import validation_folds
 
-_VANISHED = 1e-5  # of the largest scaling factor: below, a factor is zero and stays there
 _COSTS = 10.0 ** np.arange(-2.0, 4.0)  # from which C="auto" is chosen
 _MACHINE_TOL = 1e-9  # of every machine
-
-
-@dataclass(frozen=True)
-class Round:
-    """Machines on the columns that remain.
-
-    Attributes
-    ----------
-    alive : ndarray of int
-        Places of the remaining columns.
-    sigma : ndarray
-        Their scaling factors, with which the machines were trained.
-    updated : ndarray
-        Their factors after the update; zero for those that vanish.
-    machines : Trained
-    """
-
-    alive: np.ndarray
-    sigma: np.ndarray
-    updated: np.ndarray
-    machines: Trained
 
 
 class ZeroNorm(Ranker):
@@ -295,37 +274,18 @@ class ZeroNorm(Ranker):
         )
 
     def _rounds(self, candidates: Candidates, problem: LinearProblem) -> Iterator[Round]:
-        """Train, multiply, rescale, leave out what has vanished; until nothing changes."""
         alive = np.flatnonzero(problem.scale > 0)
         A = prepared_columns(problem, alive)
-        machines = self._machines(problem, A)
-        sigma = np.ones(alive.size)
-        power = float(alive.size)
-        while alive.size:
-            trained = machines.train(A, sigma)
-            weights = np.sqrt(self._mean_over_groups(candidates, alive, trained.weights2))
-            updated = sigma * weights
-            updated[updated <= _VANISHED * updated.max(initial=0.0)] = 0.0
-            total = float(updated @ updated)
-            if total == 0.0:  # no column makes the squared norm larger: there is nothing to multiply by
-                yield Round(alive, sigma, sigma, trained)
-                return
-            updated *= np.sqrt(power / total)
-            yield Round(alive, sigma, updated, trained)
-            left = updated > 0
-            if np.abs(updated - sigma).max() <= self.tol * updated.max():
-                return
-            if not left.all():
-                alive, A = alive[left], A[:, np.flatnonzero(left)]
-            sigma = updated[left]
+        return multiplicative_updates(A, alive, self._owners(candidates), self._machines(problem, A), self.tol)
 
-    def _mean_over_groups(self, candidates: Candidates, alive: np.ndarray, weights2: np.ndarray) -> np.ndarray:
-        """Mean squared weight of the columns of a candidate, for each of them."""
+    def _owners(self, candidates: Candidates) -> np.ndarray | None:
+        """The candidate of every column; None where each is one."""
         if candidates.members is None:
-            return weights2
-        owner = np.array([candidates.candidate_of(j) for j in alive.tolist()])
-        total = np.bincount(owner, weights=weights2)
-        return (total / np.maximum(np.bincount(owner), 1))[owner]
+            return None
+        owners = np.empty(candidates.n_columns, dtype=np.int64)
+        for candidate, columns in enumerate(candidates.members):
+            owners[columns] = candidate
+        return owners
 
     def _factors_of_candidates(self, candidates: Candidates, alive: np.ndarray, sigma: np.ndarray) -> dict[int, float]:
         """Scaling factor of every candidate that has one."""
@@ -342,8 +302,8 @@ class ZeroNorm(Ranker):
         if n_top is None or len(at_end) >= n_top:
             factors.append(at_end)
         else:  # fewer than asked for would be left: the last update tells the order of those that were
-            weights = np.sqrt(self._mean_over_groups(candidates, last.alive, last.machines.weights2))
-            factors[-1] = self._factors_of_candidates(candidates, last.alive, last.sigma * weights)
+            weights2 = mean_over_groups(last.machines.weights2, last.alive, self._owners(candidates))
+            factors[-1] = self._factors_of_candidates(candidates, last.alive, last.sigma * np.sqrt(weights2))
             at_end = factors[-1]
         order = order_by_rounds(factors)
         criteria = round_criteria(factors, order)
@@ -464,13 +424,6 @@ class ZeroNorm(Ranker):
             if len(errors) == self.max_iter:
                 break
         return best_round(errors) + 1
-
-
-def prepared_columns(problem: LinearProblem, features: np.ndarray) -> Any:
-    """Columns in units of one: centered where they are dense; the intercept makes up for it where they are not."""
-    if sparse.issparse(problem.table):
-        return (problem.table[:, features] @ sparse.diags_array(problem.scale[features])).tocsc()
-    return problem.columns.columns(features) * problem.scale[features] / problem.columns.sqrt_weight[:, None]
 
 
 def _fold_error(
