@@ -125,6 +125,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": 1, "estimator": "hinge", "multiclass": "ovo"},
         OtherPath({"stop": None, "estimator": "logistic", "step": 0.3}),
         OtherPath({"estimator": "ridge", "step": "halving"}),
+        OtherPath({"estimator": "logistic", "multiclass": "multinomial", "stop": 1}),
         OtherPath({"kernel": "rbf", "step": 2}),
     ],
     "RandomSelection": [{}, {"stop": 1}, {"stop": None, "random_state": 0}],

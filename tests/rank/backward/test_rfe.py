@@ -19,7 +19,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, linear_kernel
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR, LinearSVC
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 from tamis import RFE
 from tamis.base import ascending
@@ -40,7 +40,10 @@ PEERS = {
     "Ridge": Ridge(),
     "RidgeClassifier": RidgeClassifier(alpha=0.3),
     "LogisticRegression": LogisticRegression(tol=1e-12, solver="newton-cholesky"),
+    "SVR": SVR(kernel="linear", tol=1e-8),
+    "LinearSVR": LinearSVR(epsilon=0.2, C=0.3, tol=1e-9, max_iter=1_000_000),
 }
+QUANTITIES = ("Ridge", "SVR", "LinearSVR")
 
 
 def make_data(n_samples=40, n_features=10, n_classes=2, seed=0):
@@ -65,7 +68,7 @@ def same(a, b, rtol=1e-7):
 @pytest.mark.parametrize("name", sorted(PEERS))
 def test_one_by_one_is_the_elimination_of_scikit_learn(name, size, n_classes):
     X, y = make_data(*size, n_classes)
-    target = X[:, 0] + y + 0.1 * X[:, 3] ** 2 if name == "Ridge" else y
+    target = X[:, 0] + y + 0.1 * X[:, 3] ** 2 if name in QUANTITIES else y
     peer = PeerRFE(PEERS[name], n_features_to_select=1).fit(X, target)
     found = RFE(PEERS[name], stop=1, standardize=False).fit(X, target)
     np.testing.assert_array_equal(found.ranking_, peer.ranking_)
@@ -668,6 +671,73 @@ def test_weights_may_come_as_a_sparse_matrix(make):
     peer = PeerRFE(estimator, n_features_to_select=1).fit(X, X @ np.arange(7.0) + y)
     found = RFE(estimator, standardize=False).fit(make(X), X @ np.arange(7.0) + y)
     np.testing.assert_array_equal(found.ranking_, peer.ranking_)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("size", [(12, 20), (40, 10), (15, 12)])
+def test_support_vector_regression_has_a_name_of_its_own(size, make):
+    X, y = make_data(*size)
+    target = 5.0 + X[:, 2] + y
+    found = RFE("epsilon_insensitive", epsilon=0.3, C=2.0, standardize=False).fit(make(X), target)
+    same(found, RFE(SVR(kernel="linear", epsilon=0.3, C=2.0), standardize=False).fit(X, target), rtol=1e-5)
+    assert found.certificate_["converged"]
+    assert found.certificate_["residual"] < 1e-9
+
+
+def test_support_vector_regression_with_a_kernel_goes_by_the_weight_of_its_own_dual():
+    X, y = make_data(25, 5)
+    target = np.sin(2 * X[:, 1]) + 0.1 * y
+    machine = SVR(gamma=0.2, tol=1e-8).fit(X, target)
+    v = np.zeros(25)
+    v[machine.support_] = machine.dual_coef_[0]
+    expected = oracle.algorithm_2(X, v[None], [[j] for j in range(5)], oracle.named_kernel("rbf", gamma=0.2))
+    first = RFE(SVR(gamma=0.2), standardize=False).fit(X, target).path_[-1]
+    assert first.feature == expected.argmin()
+    np.testing.assert_allclose(first.criterion, expected.min(), rtol=1e-4)
+
+
+def test_classes_are_refused_by_support_vector_regression_where_they_are_words():
+    X, y = make_data()
+    with pytest.raises(ValueError, match="task='classification' contradicts estimator='epsilon_insensitive'"):
+        RFE("epsilon_insensitive", task="classification").fit(X, y)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("class_weight", [None, {0: 3.0, 1: 0.5}])
+@pytest.mark.parametrize("size", [(12, 20), (40, 10)])
+def test_one_model_of_all_classes_is_that_of_scikit_learn(size, class_weight, make):
+    X, y = make_data(*size, 3)
+    found = RFE("logistic", multiclass="multinomial", class_weight=class_weight, standardize=False).fit(make(X), y)
+    estimator = LogisticRegression(tol=1e-10, class_weight=class_weight, max_iter=1000)
+    np.testing.assert_array_equal(found.ranking_, PeerRFE(estimator, n_features_to_select=1).fit(X, y).ranking_)
+    same(found, RFE(estimator, standardize=False).fit(X, y), rtol=1e-6)
+    assert found.certificate_["converged"]
+
+
+def test_one_model_of_all_classes_with_two_of_them_is_logistic_regression():
+    X, y = make_data()
+    same(RFE("logistic", multiclass="multinomial").fit(X, y), RFE("logistic").fit(X, y))
+
+
+def test_one_model_of_all_classes_with_a_linear_kernel_in_disguise_gives_the_linear_elimination():
+    X, y = make_data(30, 8, 3)
+    parameters = {"estimator": "logistic", "multiclass": "multinomial"}
+    same(RFE(kernel=linear_kernel, **parameters).fit(X, y), RFE(**parameters).fit(X, y), rtol=1e-5)
+
+
+def test_one_model_of_all_classes_is_for_logistic_regression_alone():
+    with pytest.raises(ValueError, match="multiclass='multinomial' needs estimator='logistic', not 'squared_hinge'"):
+        RFE(multiclass="multinomial").fit(*make_data())
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0])
+def test_the_hinge_converges_on_many_rows(C):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((10_000, 10))
+    y = X @ np.linspace(1.0, 0.1, 10) + rng.standard_normal(10_000) > 0
+    found = RFE("hinge", C=C).fit(X, y)
+    assert found.certificate_["residual"] < 1e-9
+    np.testing.assert_array_equal(found.order_, np.arange(10))
 
 
 def test_a_kernel_matrix_instead_of_a_table_is_refused():

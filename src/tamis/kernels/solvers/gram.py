@@ -12,7 +12,9 @@ from scipy.linalg.blas import dger
 class Gram(Protocol):
     """The operations of a solver on a symmetric positive semi-definite matrix K."""
 
-    diagonal: np.ndarray
+    @property
+    def diagonal(self) -> np.ndarray:
+        """``K[i, i]``."""
 
     def times(self, values: np.ndarray) -> np.ndarray:
         """``K @ values``."""

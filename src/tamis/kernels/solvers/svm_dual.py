@@ -18,8 +18,9 @@ the blocking variable is fixed; at their minimum the variable that violates its 
 the KKT matrix of the free variables follows, and is downdated when the kernel loses a feature: O(n^2) an iteration,
 one or a few from the solution with one more feature.
 
-Of the solvers of the squared hinge this is the one for a kernel, or for no more rows than columns, and the only one
-for the hinge and the ball: :mod:`~tamis.kernels.solvers.svm_primal` needs explicit columns and inverts D x D matrices,
+Of the solvers of the hinge and the squared hinge this is the one for a kernel, or for no more rows than columns, and
+the only one for the ball: :mod:`~tamis.kernels.solvers.svm_primal` and
+:mod:`~tamis.kernels.solvers.svm_augmented_lagrangian` need explicit columns and factor D x D matrices,
 :mod:`~tamis.kernels.solvers.squared_hinge_group_lasso` has a group norm as its penalty.
 """
 
@@ -197,6 +198,7 @@ class DualSVM:
     def solve(self) -> None:
         """Iterate until the KKT conditions hold, no further progress is possible, or iterations have run out."""
         n_stalled = 0
+        self._mean_diagonal = float(self.gram.diagonal.mean())
         for _ in range(self.max_iter):
             self.n_iter += 1
             g = self.negative_gradient()
@@ -328,7 +330,7 @@ class DualSVM:
         of the free variables meets a bound and makes room, or variable ``j`` meets its other bound.
         """
         diagonal = float(self.gram.diagonal[j] + self.ridge[j])
-        singular = SINGULAR_PIVOT * max(diagonal, float(self.gram.diagonal.mean()))
+        singular = SINGULAR_PIVOT * max(diagonal, self._mean_diagonal)
         while True:
             column = self.inverse.bordered(1.0, self.gram.column(self.working_set.free, j))
             solved = self.inverse.matrix @ column
@@ -368,6 +370,7 @@ class DualSVM:
     def refactorize(self) -> None:
         """Follow any change of the kernel matrix: products and inverse are computed anew, the point stays."""
         self.kv = self.gram.times(self.v)
+        self._mean_diagonal = float(self.gram.diagonal.mean())
         if self._invert() or self._is_strictly_convex:
             return
         # Some of the free variables have become linearly dependent: free them one by one, the dependent ones going to

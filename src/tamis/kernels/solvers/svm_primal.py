@@ -9,7 +9,9 @@ feature is eliminated by
 
 .. math:: (H_{-j,-j})^{-1} = A_{-j,-j} - A_{-j,j} A_{jj}^{-1} A_{j,-j}, \qquad A = H^{-1},
 
-in :math:`O(d^2 + nd)`.
+in :math:`O(d^2 + nd)`. The curvature of the logistic loss changes everywhere: Newton's equations are solved by
+conjugate gradients, with an inverse Hessian of an earlier step as the preconditioner. One is computed when conjugate
+gradients have cost as much as that.
 
 Of the solvers of the squared hinge this is the one for more rows than columns: the active-set method of
 :mod:`~tamis.kernels.solvers.svm_dual` inverts a matrix over all rows inside the margin, of which there are more than
@@ -22,12 +24,15 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import expit
 
 from tamis.kernels.arrays.tolerances import HESSIAN_RIDGE, OBJECTIVE_ROUNDING
 
 _MAX_DOWNDATES = 64  # eliminations after which the inverse is computed anew, so that rounding does not accumulate
 _MAX_HALVINGS = 30
+_MIN_FORCING, _MAX_FORCING = 1e-3, 0.1  # error that conjugate gradients leave of a Newton step, relative to the step
+_MIN_CURVATURE = 1e-14  # of the logistic loss of a row, relative to its cost: far from the margin it underflows
 _MAX_SHRINKAGE = 1e6  # an inverse that was once so many times larger has lost too many digits
 
 
@@ -79,6 +84,16 @@ class PrimalLinearModel:
             None  # of the rows, in the Hessian that was inverted; None if there is none
         )
         self.n_iter, self.residual, self._n_downdates, self._largest = 0, np.inf, 0, 0.0
+        self._gradient_unit = np.abs(table @ (cost * np.abs(target)))
+        self._norm2 = (table.multiply(table) if sparse.issparse(table) else table * table).sum(axis=1)
+        self._n_products = 0  # of conjugate gradients since the Hessian was inverted, but for one a step
+
+    weight_error = 0.0  # what is told of weights that are compared
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weights."""
+        return self.w
 
     @property
     def converged(self) -> bool:
@@ -90,15 +105,16 @@ class PrimalLinearModel:
         """Penalty and loss, at the weights as they are."""
         return self._objective(self.w, self.f)
 
-    def eliminate(self, eliminated: np.ndarray, kept: np.ndarray, table: Any) -> None:
-        """Remove the entries ``eliminated`` from weights, outputs and inverse; ``table`` holds those ``kept``."""
-        self.f -= self.w[eliminated] @ self.table[eliminated]
+    def eliminate(self, eliminated: np.ndarray, columns: Any, kept: np.ndarray, table: Any) -> None:
+        """Remove the entries ``eliminated``, with these ``columns``; ``table`` holds those ``kept``, in their order."""
+        self.f -= self.w[eliminated] @ columns
         if self._curvature is not None:
             across = self.inverse[np.ix_(kept, eliminated)]
             inner = self.inverse[np.ix_(eliminated, eliminated)]
             self.inverse = self.inverse[np.ix_(kept, kept)]
             self.inverse -= across @ np.linalg.solve(inner, across.T)
         self.w, self.penalty, self.table = self.w[kept], self.penalty[kept], table
+        self._gradient_unit, self._norm2 = self._gradient_unit[kept], self._norm2[kept]
         self._n_downdates += 1
         if self._n_downdates >= _MAX_DOWNDATES:
             self._curvature = None
@@ -106,7 +122,7 @@ class PrimalLinearModel:
 
     def solve(self) -> None:
         """Newton steps with a line search, until the gradient is zero."""
-        unit = np.abs(self.table @ (self.cost * np.abs(self.target))).max() + np.finfo(float).tiny
+        unit = self._gradient_unit.max() + np.finfo(float).tiny
         for number in range(self.max_iter):
             negative_slope, curvature = self._derivatives()
             gradient = self.penalty * self.w - self.table @ negative_slope
@@ -114,14 +130,19 @@ class PrimalLinearModel:
             if self.residual <= self.tol:
                 return
             self.n_iter += 1
-            self._update_inverse(curvature, repeated=number > 0)
-            self._line_search(-(self.inverse @ gradient))
+            if self.loss == "logistic":
+                step = self._conjugate_gradients(gradient, curvature)
+            else:
+                self._update_inverse(curvature, repeated=number > 0)
+                step = -(self.inverse @ gradient)
+            self._line_search(step)
 
     def _derivatives(self) -> tuple[np.ndarray, np.ndarray]:
         """Minus the first, and the second derivative of the loss of every row in its output."""
         if self.loss == "logistic":
             probability = expit(-self.target * self.f)  # of the other class
-            return self.cost * self.target * probability, self.cost * probability * (1.0 - probability)
+            curvature = self.cost * np.maximum(probability * (1.0 - probability), _MIN_CURVATURE)
+            return self.cost * self.target * probability, curvature
         error = self.target - self.f
         in_loss = np.ones(error.size, dtype=bool) if self.loss == "ridge" else self.target * error > 0
         return np.where(in_loss, 2.0 * self.cost * error, 0.0), np.where(in_loss, 2.0 * self.cost, 0.0)
@@ -138,8 +159,35 @@ class PrimalLinearModel:
                 self._invert(curvature)
         self._curvature = curvature
 
+    def _conjugate_gradients(self, gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+        """A Newton step by conjugate gradients, as exact as the present gradient deserves."""
+        if self._n_products > _products_per_inversion(*self.table.shape):
+            self._invert(curvature)
+            self._curvature, self._n_products = curvature, 0
+        diagonal = self.penalty + self._norm2 * curvature.mean()
+        forcing = min(_MAX_FORCING, max(_MIN_FORCING, self.residual**0.5, 0.1 * self.tol / self.residual))
+        step, left = np.zeros(gradient.size), -gradient
+        preconditioned = left / diagonal if self._curvature is None else self.inverse @ left
+        direction, size = preconditioned, float(left @ preconditioned)
+        enough = forcing**2 * size
+        for number in range(gradient.size):
+            product = self.penalty * direction + self.table @ (curvature * (direction @ self.table))
+            self._n_products += number > 0
+            curved = float(direction @ product)
+            if not curved > 0.0:  # lost to rounding
+                break
+            length = size / curved
+            step, left = step + length * direction, left - length * product
+            preconditioned = left / diagonal if self._curvature is None else self.inverse @ left
+            last, size = size, float(left @ preconditioned)
+            if size <= enough:
+                break
+            direction = preconditioned + (size / last) * direction
+        return step
+
     def _invert(self, curvature: np.ndarray) -> None:
-        self.inverse, self._n_downdates = _invert(_hessian(self.table, curvature), self.penalty), 0
+        rows = np.flatnonzero(curvature)
+        self.inverse, self._n_downdates = _invert(weighted_gram(self.table, rows, curvature[rows]), self.penalty), 0
         self._largest = float(self.inverse.diagonal().max())
 
     def _update_rows(self, rows: np.ndarray, change: np.ndarray) -> None:
@@ -173,13 +221,20 @@ class PrimalLinearModel:
         )
 
 
-def _hessian(table: Any, curvature: np.ndarray) -> np.ndarray:
-    """``Z' diag(curvature) Z``, over the rows whose curvature is not zero."""
-    rows = np.flatnonzero(curvature)
-    part = table[:, rows]
+def _products_per_inversion(n_entries: int, n_samples: int) -> float:
+    """Products of the Hessian and a vector that take the time of computing it, in O(nd^2), and inverting it, O(d^3)."""
+    return 4.0 + n_entries / 30.0 + n_entries**2 / (3.0 * n_samples)  # measured
+
+
+def weighted_gram(table: Any, rows: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+    """``Z' diag(curvature) Z`` over some rows, the columns of ``table``; curvatures are not negative."""
+    root = np.sqrt(curvature)
+    part = table if rows.size == table.shape[1] else table[:, rows]
     if not sparse.issparse(part):
-        return (part * curvature[rows]) @ part.T
-    return (part @ sparse.diags_array(curvature[rows]) @ part.T).toarray()
+        part = part * root
+        return part @ part.T  # which BLAS computes at half the cost, for it is symmetric
+    part = part @ sparse.diags_array(root)
+    return (part @ part.T).toarray()
 
 
 def _invert(hessian: np.ndarray, penalty: np.ndarray) -> np.ndarray:
@@ -190,4 +245,13 @@ def _invert(hessian: np.ndarray, penalty: np.ndarray) -> np.ndarray:
     unit = np.sqrt(np.maximum(size, np.finfo(float).eps * size.max()))
     hessian /= unit[:, None] * unit
     hessian[diagonal, diagonal] += HESSIAN_RIDGE
-    return np.linalg.inv(hessian) / (unit[:, None] * unit)
+    return _invert_symmetric(hessian) / (unit[:, None] * unit)
+
+
+def _invert_symmetric(matrix: np.ndarray) -> np.ndarray:
+    """Inverse of a symmetric matrix, by Cholesky factors if it is positive definite, which is half the work."""
+    factor, failed = dpotrf(matrix, lower=1)
+    if failed:
+        return np.linalg.inv(matrix)
+    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)  # the lower triangle
+    return np.ascontiguousarray(np.tril(inverse) + np.tril(inverse, -1).T)

@@ -155,22 +155,25 @@ class KKTInverse:
     def append(self, solved: np.ndarray, pivot: float) -> None:
         """Add a variable with the column a and the diagonal d: ``solved = A^-1 a``, ``pivot = d - a'A^-1 a``."""
         k = solved.size
-        matrix = np.empty((k + 1, k + 1))
-        np.multiply(solved[:, None], solved / pivot, out=matrix[:k, :k])
-        matrix[:k, :k] += self.matrix
-        matrix[:k, k] = matrix[k, :k] = -solved / pivot
-        matrix[k, k] = 1.0 / pivot
+        matrix = np.zeros((k + 1, k + 1))
+        matrix[:k, :k] = self.matrix
+        add_square(matrix, np.append(solved, -1.0), 1.0 / pivot)
         self.matrix = matrix
 
     def delete(self, position: int) -> None:
         """Remove the free variable at this position; with the last one nothing remains to be inverted."""
         removed = position + self.border
-        kept = np.delete(np.arange(len(self.matrix)), removed)
-        if kept.size == self.border:
+        n_kept = len(self.matrix) - 1
+        if n_kept == self.border:
             self.matrix = np.zeros((self.border, self.border))
             return
-        across = self.matrix[kept, removed]
-        self.matrix = self.matrix[np.ix_(kept, kept)] - across[:, None] * (across / self.matrix[removed, removed])
+        add_square(self.matrix, self.matrix[removed].copy(), -1.0 / self.matrix[removed, removed])
+        matrix = np.empty((n_kept, n_kept))
+        before, after = slice(removed), slice(removed, None)
+        for rows, old_rows in ((before, before), (after, slice(removed + 1, None))):
+            matrix[rows, before] = self.matrix[old_rows, before]
+            matrix[rows, after] = self.matrix[old_rows, removed + 1 :]
+        self.matrix = matrix
 
     def downdate(self, solved: np.ndarray, pivot: float) -> bool:
         """``(A - x x')^-1``, given ``solved = A^-1 x`` and ``pivot = 1 - x'A^-1 x``; False where it is due anew."""

@@ -11,7 +11,9 @@ import numpy as np
 
 from tamis.kernels.solvers.gram import Gram
 from tamis.kernels.solvers.logistic import KernelLogisticRegression
+from tamis.kernels.solvers.multinomial import KernelMultinomialModel
 from tamis.kernels.solvers.svm_dual import DualSVM
+from tamis.kernels.solvers.svr_dual import DualSVR
 from tamis.rank.backward._learners import Learner, Subproblem
 
 
@@ -68,12 +70,17 @@ class EliminationSolver(ABC):
         """Of the weights of all models, if they have any."""
 
 
-def pose_dual(
-    gram: Gram, subproblem: Subproblem, learner: Learner, tol: float, max_iter: int = 10_000
-) -> DualSVM | KernelLogisticRegression:
+DualModel = DualSVM | DualSVR | KernelLogisticRegression | KernelMultinomialModel
+
+
+def pose_dual(gram: Gram, subproblem: Subproblem, learner: Learner, tol: float, max_iter: int = 10_000) -> DualModel:
     """The model of a subproblem on a kernel matrix; not yet solved."""
     free = learner.intercept > 0 and learner.free_intercept
     target, cost = subproblem.target, subproblem.cost
+    if is_multinomial(subproblem):
+        return KernelMultinomialModel(gram, target, cost, free_intercept=free, tol=tol)
+    if learner.loss == "epsilon_insensitive":
+        return DualSVR(gram, target, cost, epsilon=learner.epsilon, free_intercept=free, tol=tol)
     if learner.loss == "logistic":
         return KernelLogisticRegression(gram, target, cost, free_intercept=free, tol=tol)
     is_hinge = learner.loss == "hinge"
@@ -87,6 +94,11 @@ def pose_dual(
         tol=tol,
         max_iter=max_iter,
     )
+
+
+def is_multinomial(subproblem: Subproblem) -> bool:
+    """Whether it is one of all classes at once."""
+    return bool(np.issubdtype(subproblem.target.dtype, np.integer))
 
 
 def intercept_product(learner: Learner) -> float:
@@ -153,10 +165,10 @@ class SubproblemSolver(EliminationSolver):
             model.refactorize()
 
     def _dual_variables(self) -> np.ndarray:
-        """One row per model, zero for the samples that it does not have."""
+        """One row per model, zero for the samples that it does not have; one per class of a multinomial model."""
         models = self.models
         if len(models) == 1:
-            return models[0].v[None]
+            return np.atleast_2d(models[0].v)
         V = np.zeros((len(models), self.n_samples))
         rows_of_models = [group.rows for group in self.groups for _ in group.models]
         for values, rows, model in zip(V, rows_of_models, models, strict=True):

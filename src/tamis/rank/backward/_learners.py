@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import type_of_target
 
 from tamis.kernels.arrays.scaling import rescale_safely
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task, subproblems
 
-LOSSES = ("squared_hinge", "hinge", "logistic", "ridge")
+LOSSES = ("squared_hinge", "hinge", "logistic", "ridge", "epsilon_insensitive")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Learner:
     Attributes
     ----------
     loss : str
-        "hinge", "squared_hinge", "logistic" or "ridge".
+        "hinge", "squared_hinge", "logistic", "ridge" or "epsilon_insensitive".
     cost : float
         Weight c of the loss of a row against half the squared norm of the weights.
     intercept : float
@@ -37,7 +37,9 @@ class Learner:
         Whether the intercept is not penalized.
     class_weight : mapping, "balanced" or None
     multiclass : str
-        "ovr" or "ovo".
+        "ovr", "ovo" or "multinomial".
+    epsilon : float
+        Half the width of the tube in which an epsilon-insensitive loss is zero.
     kernel, gamma, degree, coef0
         As in scikit-learn.
     """
@@ -52,11 +54,15 @@ class Learner:
     gamma: float | str = "scale"
     degree: float = 3
     coef0: float = 0.0
+    epsilon: float = 0.1
 
 
 @dataclass(frozen=True)
 class Subproblem:
-    """One regression or one separation of two classes: its rows, their targets and the cost of an error on each."""
+    """One regression or one separation of two classes: its rows, their targets and the cost of an error on each.
+
+    Or of all classes at once, by a multinomial model: targets are then their numbers from 0 on, as integers.
+    """
 
     rows: np.ndarray
     target: np.ndarray
@@ -65,19 +71,28 @@ class Subproblem:
 
 def read_estimator(estimator: Any, n_classes: int) -> Learner | None:
     """The objective of a scikit-learn estimator, if it is one that is solved here; None otherwise."""
-    if type(estimator) in (SVC, LinearSVC, Ridge, RidgeClassifier, LogisticRegression):
+    if type(estimator) in (SVC, SVR, LinearSVC, LinearSVR, Ridge, RidgeClassifier, LogisticRegression):
         estimator._validate_params()
-    if type(estimator) is SVC and estimator.kernel != "precomputed":
+    if type(estimator) in (SVC, SVR) and estimator.kernel != "precomputed":
+        is_regression = type(estimator) is SVR
         return Learner(
-            "hinge",
+            "epsilon_insensitive" if is_regression else "hinge",
             estimator.C,
-            class_weight=estimator.class_weight,
+            class_weight=None if is_regression else estimator.class_weight,
             multiclass="ovo",
             kernel=estimator.kernel,
             gamma=estimator.gamma,
             degree=estimator.degree,
             coef0=estimator.coef0,
+            epsilon=estimator.epsilon if is_regression else 0.0,
         )
+    if type(estimator) is LogisticRegression and n_classes >= 2 and _is_plain(estimator):
+        intercept = float(estimator.fit_intercept)
+        weight = estimator.class_weight
+        return Learner("logistic", estimator.C, intercept=intercept, class_weight=weight, multiclass="multinomial")
+    if type(estimator) is LinearSVR and estimator.loss == "epsilon_insensitive":
+        scale = estimator.intercept_scaling if estimator.fit_intercept else 0.0
+        return Learner(estimator.loss, estimator.C, intercept=scale, free_intercept=False, epsilon=estimator.epsilon)
     if n_classes > 2 and getattr(estimator, "class_weight", None) is not None:
         return None  # liblinear weighs the one class and not the rest, which the subproblems here cannot express
     if type(estimator) is LinearSVC and estimator.penalty == "l2" and estimator.multi_class == "ovr":
@@ -89,9 +104,6 @@ def read_estimator(estimator: Any, n_classes: int) -> Learner | None:
         weight = getattr(estimator, "class_weight", None)
         intercept = float(estimator.fit_intercept)
         return Learner("ridge", 0.5 / estimator.alpha, intercept=intercept, class_weight=weight)
-    if type(estimator) is LogisticRegression and n_classes == 2 and _is_plain(estimator):
-        intercept = float(estimator.fit_intercept)
-        return Learner("logistic", estimator.C, intercept=intercept, class_weight=estimator.class_weight)
     return None
 
 
@@ -106,15 +118,18 @@ def _is_plain(estimator: LogisticRegression) -> bool:
 
 
 def pose_subproblems(y: np.ndarray, task: str, learner: Learner) -> list[Subproblem]:
-    """One for a quantity or two classes; beyond, one per class or pair of classes."""
+    """One for a quantity or two classes; beyond, one per class or pair of classes, or one of all classes."""
     all_rows = np.arange(len(y))
     if task == "regression":
-        values = rescale_safely(encode_target(y, task).values)[:, 0]
+        values = encode_target(y, task).values
+        values = (values if learner.loss == "epsilon_insensitive" else rescale_safely(values))[:, 0]
         return [Subproblem(all_rows, values, np.full(len(y), learner.cost))]
     classes, codes = encode_classes(y)
     cost = learner.cost * class_weights(learner.class_weight, classes, y)[codes]
     if classes.size == 2:
         return [Subproblem(all_rows, np.where(codes == 1, 1.0, -1.0), cost)]
+    if learner.multiclass == "multinomial":
+        return [Subproblem(all_rows, codes, cost)]
     posed = []
     for against, rows in subproblems(codes, classes.size, learner.multiclass):
         posed.append(Subproblem(rows, np.where(codes[rows] == against[0], 1.0, -1.0), cost[rows]))
@@ -138,7 +153,7 @@ def resolve_task(y: np.ndarray, task: str, estimator: Any) -> str:
     name = f"'{estimator}'" if isinstance(estimator, str) else type(estimator).__name__
     own = None
     if isinstance(estimator, str):
-        own = {"auto": None, "ridge": None}.get(estimator, "classification")
+        own = {"auto": None, "ridge": None, "epsilon_insensitive": "regression"}.get(estimator, "classification")
     elif is_classifier(estimator) or is_regressor(estimator):
         own = "classification" if is_classifier(estimator) else "regression"
     if task == "auto":

@@ -33,7 +33,7 @@ from tamis.rank.backward._kernel_solver import KernelSolver
 from tamis.rank.backward._learners import LOSSES, Learner, pose_subproblems, read_estimator, resolve_task
 from tamis.rank.backward._refit_solver import RefitSolver
 from tamis.rank.backward._tall_linear_solver import TallLinearSolver
-from tamis.rank.backward._wide_linear_solver import WideLinearSolver
+from tamis.rank.backward._wide_linear_solver import WideLinearSolver, is_wide
 
 
 class RFE(BackwardRanker):
@@ -49,10 +49,11 @@ class RFE(BackwardRanker):
     Parameters
     ----------
     estimator : str or estimator, default="auto"
-        "squared_hinge", "hinge", "logistic" or "ridge"; "auto" is "squared_hinge" for classes, "ridge" for quantities.
-        Or a scikit-learn estimator: ``SVC``, ``LinearSVC``, ``Ridge``, ``RidgeClassifier`` and two-class
-        ``LogisticRegression`` are solved here, to their exact optimum; any other with ``coef_`` or
-        ``feature_importances_`` is fitted again and again.
+        "squared_hinge", "hinge" or "logistic" for classes, "ridge" or "epsilon_insensitive" (support vector regression)
+        for quantities; "auto" is "squared_hinge" for classes, "ridge" for quantities. Or a scikit-learn estimator:
+        ``SVC``, ``LinearSVC``, ``SVR``, ``LinearSVR``, ``Ridge``, ``RidgeClassifier`` and ``LogisticRegression`` are
+        solved here, to their exact optimum; any other with ``coef_`` or ``feature_importances_`` is fitted again and
+        again.
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half. With ``groups`` it counts groups.
     step : int, float or "halving", default=1
@@ -71,7 +72,10 @@ class RFE(BackwardRanker):
         A label per column, or label -> columns (names or places): columns of a group stay or go together.
     group_norm : {"l2", "l1"}, default="l2"
         Sum of squared weights, which is what :math:`W^2` loses, or of absolute weights (Lal et al. 2004).
-    multiclass : {"ovr", "ovo"}, default="ovr"
+    multiclass : {"ovr", "ovo", "multinomial"}, default="ovr"
+        One model per class or pair of classes, or, of logistic regression, one of all classes.
+    epsilon : float, default=0.1
+        Error up to which "epsilon_insensitive" takes a row as explained, in the units of the target.
     class_weight : dict, "balanced" or None, default=None
     task : {"auto", "regression", "classification"}, default="auto"
     standardize : bool, default=True
@@ -98,8 +102,9 @@ class RFE(BackwardRanker):
     Cost of leaving one feature out: with no more rows than columns the n x n Gram matrix is downdated and the dual is
     solved from the last one, O(n^2) as a rule; a pass over the table is made only when weights may have changed enough
     to matter, so that 7129 genes of 72 patients are ranked one by one within a second. With more rows than columns the
-    primal is, O(nD + D^2). A kernel costs O(n^2 D) a round. Logistic regression factors an n x n or D x D matrix a few
-    times a round. Sparse tables stay sparse with linear models.
+    primal is, O(nD + D^2) for the squared hinge, ridge and logistic regression; for the hinge and the
+    epsilon-insensitive loss by some tens of Newton steps of O(nD + D^3). A kernel costs O(n^2 D) a round. Sparse tables
+    stay sparse with linear models.
 
     Deviations from the paper: intercepts are not penalized (those of a given ``LinearSVC`` are, as there); of equal
     features the last one is eliminated first. scikit-learn's ``RFE`` takes a fraction of all features as ``step``, here
@@ -131,7 +136,8 @@ class RFE(BackwardRanker):
         **KERNEL_CONSTRAINTS,
         "groups": GROUPS_CONSTRAINT,
         "group_norm": [StrOptions({"l1", "l2"})],
-        "multiclass": [StrOptions({"ovr", "ovo"})],
+        "multiclass": [StrOptions({"ovr", "ovo", "multinomial"})],
+        "epsilon": [Interval(Real, 0, None, closed="left")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "task": [StrOptions({"auto", "regression", "classification"})],
         "standardize": ["boolean"],
@@ -152,6 +158,7 @@ class RFE(BackwardRanker):
         groups: Any = None,
         group_norm: str = "l2",
         multiclass: str = "ovr",
+        epsilon: float = 0.1,
         class_weight: Any = None,
         task: str = "auto",
         standardize: bool = True,
@@ -168,6 +175,7 @@ class RFE(BackwardRanker):
         self.groups = groups
         self.group_norm = group_norm
         self.multiclass = multiclass
+        self.epsilon = epsilon
         self.class_weight = class_weight
         self.task = task
         self.standardize = standardize
@@ -215,7 +223,7 @@ class RFE(BackwardRanker):
         centered = is_linear and learner.free_intercept and learner.intercept > 0
         table = _prepare(X, self.standardize, centered).T
         if is_linear:
-            kind = WideLinearSolver if X.shape[0] <= X.shape[1] else TallLinearSolver
+            kind = WideLinearSolver if is_wide(X.shape, learner) else TallLinearSolver
             table = table.tocsr() if sparse.issparse(table) else np.ascontiguousarray(table)
             return kind(table, subproblems, learner, self.tol)
         if sparse.issparse(X):
@@ -231,6 +239,10 @@ class RFE(BackwardRanker):
         loss = self.estimator
         if loss == "auto":
             loss = "squared_hinge" if task == "classification" else "ridge"
+        if self.multiclass == "multinomial" and loss != "logistic":
+            raise ValueError(
+                f"multiclass='multinomial' needs estimator='logistic', not {loss!r}; or use multiclass='ovr' or 'ovo'"
+            )
         return Learner(
             loss,
             self.C,
@@ -240,6 +252,7 @@ class RFE(BackwardRanker):
             gamma=self.gamma,
             degree=self.degree,
             coef0=self.coef0,
+            epsilon=self.epsilon,
         )
 
 

@@ -9,28 +9,36 @@ from scipy import sparse
 
 from tamis.kernels.arrays.tolerances import WEIGHT_ERROR
 from tamis.kernels.solvers.gram import FactorGram
+from tamis.kernels.solvers.multinomial import MultinomialModel
+from tamis.kernels.solvers.svm_augmented_lagrangian import AugmentedLagrangianSVM
 from tamis.kernels.solvers.svm_primal import PrimalLinearModel
-from tamis.rank.backward._elimination_solver import RowGroup, SubproblemSolver, group_by_rows, pose_dual
+from tamis.rank.backward._elimination_solver import RowGroup, SubproblemSolver, group_by_rows, is_multinomial, pose_dual
 from tamis.rank.backward._learners import Learner, Subproblem
+
+_MAX_ROWS_PER_COLUMN = 2  # of the active-set method; with more rows too many of them change their status
 
 
 class TallLinearSolver(SubproblemSolver):
     """Linear models on the table, one feature per row of it.
 
-    The squared hinge, ridge and logistic regression by Newton's method in the primal. The hinge, which has no second
-    derivative, by the active-set method in the dual, on a Gram matrix that is never formed.
+    The squared hinge, ridge and logistic regression by Newton's method in the primal. The hinge and the
+    epsilon-insensitive loss, which have no second derivative, by an augmented Lagrangian method; with at most twice as
+    many rows as columns, or a hard margin, by the active-set method in the dual, on a Gram matrix that is never formed.
+    ``max_iter`` is that of the smooth losses.
     """
 
     def __init__(
         self, table: Any, subproblems: list[Subproblem], learner: Learner, tol: float, *, max_iter: int = 100
     ) -> None:
-        self._remaining = np.arange(table.shape[0])
+        self._remaining = np.arange(table.shape[0])  # in the order of the table's rows, which changes
         self.n_samples = table.shape[1]
-        self._is_dual = learner.loss == "hinge"
+        is_hard = not all(np.isfinite(subproblem.cost).all() for subproblem in subproblems)
+        is_smooth = learner.loss not in ("hinge", "epsilon_insensitive")
+        self._is_dual = not is_smooth and (is_hard or self.n_samples <= _MAX_ROWS_PER_COLUMN * table.shape[0])
         # the intercept is the weight of a constant row, unless it is the multiplier of the dual's equality
         self._n_intercepts = 1 if learner.intercept and not (self._is_dual and learner.free_intercept) else 0
-        if self._n_intercepts:
-            table = _prepend_constant(learner.intercept, table)
+        # a copy in any case, for it is written to
+        table = _prepend_constant(learner.intercept, table) if self._n_intercepts else table.copy()
         penalty = np.ones(table.shape[0])
         if self._n_intercepts and learner.free_intercept:
             penalty[0] = 0.0
@@ -42,26 +50,26 @@ class TallLinearSolver(SubproblemSolver):
                 models: list[Any] = [pose_dual(gram, subproblem, learner, tol) for subproblem in members]
                 self.groups.append(RowGroup(rows, gram, models))
             else:
-                models = [
-                    PrimalLinearModel(
-                        part, penalty, member.target, member.cost, loss=learner.loss, tol=tol, max_iter=max_iter
-                    )
-                    for member in members
-                ]
+                models = [_pose_primal(part, penalty, member, learner, tol, max_iter) for member in members]
                 self.groups.append(RowGroup(rows, part, models))
         self._solve()
 
     @property
     def features(self) -> np.ndarray:
         """Remaining columns."""
-        return self._remaining
+        return np.sort(self._remaining)
+
+    @property
+    def n_features(self) -> int:
+        """How many columns remain."""
+        return self._remaining.size
 
     def _weights(self) -> np.ndarray:
         """One row per model."""
         if self._is_dual:
             weights = [np.stack([model.v for model in group.models]) @ group.data.table.T for group in self.groups]
             return np.concatenate(weights)[:, self._n_intercepts :]
-        return np.stack([model.w for model in self.models])[:, self._n_intercepts :]
+        return np.vstack([model.weights for model in self.models])[:, self._n_intercepts :]
 
     @property
     def squared_norm(self) -> float:
@@ -70,9 +78,9 @@ class TallLinearSolver(SubproblemSolver):
 
     @property
     def rounding_tol(self) -> float:
-        """Squared weight that rounding alone explains."""
+        """Squared weight that rounding, or the tolerance of a model, explains."""
         if not self._is_dual:
-            return 0.0
+            return sum(model.weight_error**2 for model in self.models)
         size = sum(
             float(group.data.diagonal.sum()) * float(sum(model.v @ model.v for model in group.models))
             for group in self.groups
@@ -81,28 +89,62 @@ class TallLinearSolver(SubproblemSolver):
 
     def criteria(self) -> np.ndarray:
         """Squared weights."""
-        return (self._weights() ** 2).sum(axis=0)
+        return (self._weights() ** 2).sum(axis=0)[np.argsort(self._remaining)]
 
     def remove(self, features: np.ndarray) -> None:
         """Eliminate columns from the table."""
-        eliminated = np.searchsorted(self._remaining, np.sort(features)) + self._n_intercepts
-        kept = np.delete(np.arange(self._remaining.size + self._n_intercepts), eliminated)
+        eliminated = np.flatnonzero(np.isin(self._remaining, features)) + self._n_intercepts
+        n_entries = self._remaining.size + self._n_intercepts
+        kept, moved = _fill_gaps(eliminated, n_entries)
         self._remaining = self._remaining[kept[self._n_intercepts :] - self._n_intercepts]
         for group in self.groups:
-            if self._is_dual:
-                columns = group.data.table[eliminated]
-                columns = columns.toarray() if sparse.issparse(columns) else columns
-                group.data.replace(group.data.table[kept])
-                for model in group.models:
-                    if len(columns) == 1:
-                        model.downdate(columns[0])
-                    else:
-                        model.refactorize()
+            table = group.data.table if self._is_dual else group.data
+            columns = table[eliminated]
+            if sparse.issparse(table):
+                table, columns = table[kept], columns.toarray()
             else:
-                group.data = group.data[kept]
-                for model in group.models:
-                    model.eliminate(eliminated, kept, group.data)
+                table[moved] = table[kept[moved]]
+                table = table[: kept.size]
+            if self._is_dual:
+                self._downdate(group, columns, table)
+                continue
+            group.data = table
+            for model in group.models:
+                model.eliminate(eliminated, columns, kept, table)
         self._solve()
+
+    def _downdate(self, group: RowGroup, columns: np.ndarray, table: Any) -> None:
+        """The active-set method's part of an elimination."""
+        group.data.replace(table)
+        for model in group.models:
+            if len(columns) == 1:
+                model.downdate(columns[0])
+            else:
+                model.refactorize()
+
+
+def _fill_gaps(eliminated: np.ndarray, n_entries: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which entry is at each place when the last ones fill the gaps of those eliminated, and the places of these."""
+    n_kept = n_entries - eliminated.size
+    kept, moved = np.arange(n_kept), eliminated[eliminated < n_kept]
+    kept[moved] = np.setdiff1d(np.arange(n_kept, n_entries), eliminated)
+    return kept, moved
+
+
+def _pose_primal(
+    table: Any, penalty: np.ndarray, subproblem: Subproblem, learner: Learner, tol: float, max_iter: int
+) -> PrimalLinearModel | AugmentedLagrangianSVM | MultinomialModel:
+    """The model of a subproblem on a table; not yet solved."""
+    target, cost = subproblem.target, subproblem.cost
+    if is_multinomial(subproblem):
+        return MultinomialModel(table, penalty, target, cost, tol=tol)
+    if learner.loss == "hinge":
+        return AugmentedLagrangianSVM(table, penalty, target, cost, tol=tol)
+    if learner.loss == "epsilon_insensitive":
+        if not penalty.all():  # a free intercept makes up for it
+            target = target - np.median(target)
+        return AugmentedLagrangianSVM(table, penalty, target, cost, epsilon=learner.epsilon, tol=tol)
+    return PrimalLinearModel(table, penalty, target, cost, loss=learner.loss, tol=tol, max_iter=max_iter)
 
 
 def _prepend_constant(value: float, table: Any) -> Any:

@@ -114,6 +114,12 @@ class WideLinearSolver(SubproblemSolver):
                 model.downdate(values)
 
 
+def is_wide(shape: tuple[int, ...], learner: Learner) -> bool:
+    """Whether the dual is less work than the primal; conjugate gradients make the most of a logistic regression's."""
+    n_samples, n_features = shape
+    return n_samples <= (n_features // 2 if learner.loss == "logistic" else n_features)
+
+
 def _dense(table: Any) -> np.ndarray:
     return table.toarray() if sparse.issparse(table) else table
 
