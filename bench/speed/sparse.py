@@ -17,6 +17,7 @@ from sklearn.linear_model import Lasso as ScikitLasso
 from sklearn.linear_model import lars_path
 
 from bench.process import timed
+from bench.speed import rfe_tall
 from bench.table import Targets, note, show
 from tamis import FSV, L1SVM, Grafting, Lasso, LogisticLasso, ZeroNorm
 from tamis.datasets import load, names
@@ -185,6 +186,22 @@ def grafting(targets: Targets) -> dict[str, Any]:
     return {"grafting": seconds, "logistic_lasso": lasso_seconds, "liblinear": peer_seconds}
 
 
+def eliminations(quick: bool, targets: Targets) -> list[dict[str, Any]]:
+    """Recursive elimination on tall tables, with every learner, at equal tolerance."""
+    rows = list(rfe_tall.grid(quick=quick))
+    heads = ("learner", "n", "D", "step", "ours", "scikit-learn", "ratio", "same order", "ours at 1e-10", "residual")
+    cells = [[f"{row[h]:.2g}" if isinstance(row[h], float) and h != "step" else row[h] for h in heads] for row in rows]
+    show("Recursive elimination at scikit-learn's tolerance, seconds of one processor", heads, cells)
+    for learner in rfe_tall.LEARNERS:
+        worst = min((row for row in rows if row["learner"] == learner), key=lambda row: row["ratio"])
+        where = f"{worst['n']} x {worst['D']}, step {worst['step']}"
+        ratio = worst["ratio"]
+        targets.add(f"RFE, {learner}: over scikit-learn's, at worst", f"{ratio:.2f} x ({where})", ">= 1 x", ratio >= 1)
+    unlike = sum(row["same order"].startswith("NO") or not row["converged"] for row in rows)
+    targets.add("RFE: orders that differ, or not converged", f"{unlike} of {len(rows)}", "0", unlike == 0)
+    return rows
+
+
 def run(*, quick: bool = False) -> dict[str, Any]:
     targets = Targets()
     found = {
@@ -192,5 +209,6 @@ def run(*, quick: bool = False) -> dict[str, Any]:
         "lassos": lassos(quick, targets),
         "genes": genes(targets),
         "grafting": {} if quick else grafting(targets),
+        "eliminations": [] if quick else eliminations(quick, targets),
     }
     return {"bench": "sparse-speed", **found, "reached": targets.show()}
