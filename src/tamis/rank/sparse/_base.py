@@ -33,7 +33,7 @@ from tamis.rank.sparse._validation import one_standard_error, path_outputs, vali
 _PATH_END = 1e-3  # of alpha_max: where a path ends, unless it is saturated before
 _UNVALIDATED = 0.1  # of alpha_max: the penalty where there are too few rows to cross-validate it
 _MOST_GAP = 1e-6  # duality gap, relative to the loss without features, of a path that has converged
-_NO_PENALTY = 1e-9  # of alpha_max: a penalty too small to matter
+NO_PENALTY = 1e-9  # of alpha_max: a penalty too small to matter
 
 
 class PenalizedRanker(Ranker):
@@ -351,8 +351,13 @@ class PenalizedRanker(Ranker):
     def _refit(self, candidates: Candidates, kept: np.ndarray, features: np.ndarray) -> SparseFit | None:
         """The model at the end of the path where it has these features, else another minimum over them."""
         problem, end = self._problem, self._fit_at_end
-        if end is None or not features.size:
+        if end is None:
             return None
+        if not features.size:  # nothing but the intercept, also where rules keep none of those that have a weight
+            if not end.features.size:
+                return end
+            paths = self._make_paths(problem, candidates, problem.scale)
+            return paths.solve(2.0 * paths.alpha_max)
         entered = [self._entry_alphas[j] for j in kept.tolist() if j in self._entry_alphas]
         alpha = min(entered, default=end.alpha)
         self_chosen = np.array_equal(end.features, features)
@@ -360,7 +365,7 @@ class PenalizedRanker(Ranker):
             alpha = end.alpha
         self.alpha_ = alpha * self._units(problem)[0]
         if self.debias:
-            alpha = _NO_PENALTY * self.alpha_max_ / self._units(problem)[0]
+            alpha = NO_PENALTY * self.alpha_max_ / self._units(problem)[0]
         elif self_chosen:
             return end
         paths = self._make_paths(problem, candidates, problem.kept_scale(features))

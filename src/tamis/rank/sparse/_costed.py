@@ -8,10 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.rank.sparse._base import PenalizedRanker
+from tamis.base import Candidates, Ranking
+from tamis.kernels.solvers.l1_program import InfeasibleError
+from tamis.rank.sparse._base import NO_PENALTY, PenalizedRanker
 from tamis.rank.sparse._linear_problem import LinearProblem
 from tamis.rank.sparse._smooth_loss import classification_errors
-from tamis.rank.sparse._target_paths import TargetPaths
+from tamis.rank.sparse._target_paths import SparseFit, TargetPaths
 
 
 class CostedRanker(PenalizedRanker):
@@ -35,6 +37,23 @@ class CostedRanker(PenalizedRanker):
         if not isinstance(self.C, str) and np.isinf(self.C) and not has_kinks:
             raise ValueError(f"C=inf asks for no errors, which loss='{self.loss}' cannot have; use loss='hinge'")
         return self.C if isinstance(self.C, str) else 1.0 / (problem.columns.total * float(self.C))
+
+    def _rank_top(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
+    ) -> Ranking:
+        try:
+            return super()._rank_top(candidates, y, rng, n_top)
+        except InfeasibleError as error:
+            is_quantity = self._problem.classes is None
+            why = f"some exceed epsilon={self.epsilon:g}" if is_quantity else "the classes overlap"
+            raise ValueError(f"C=inf asks for no errors, but {why} whatever the weights; use a finite C") from error
+
+    def _refit(self, candidates: Candidates, kept: np.ndarray, features: np.ndarray) -> SparseFit | None:
+        try:
+            return super()._refit(candidates, kept, features)
+        except InfeasibleError:  # too few are kept for a hard margin: as few errors as they allow
+            paths = self._make_paths(self._problem, candidates, self._problem.kept_scale(features))
+            return paths.solve(NO_PENALTY * self.alpha_max_)
 
     def _cost_of(self, alpha: float) -> float:
         return 1.0 / (self._problem.columns.total * alpha) if alpha > 0 else np.inf
