@@ -99,9 +99,10 @@ class HingePath:
         """The best constant: a weighted median, of the ends of the intervals without an error."""
         if self._loss == "hinge":
             return np.full(self._y.size, 1.0 if self._shares @ self._y > 0 else -1.0)
-        order = np.argsort(self._y)
-        middle = np.searchsorted(np.cumsum(self._shares[order]), 0.5)
-        return np.full(self._y.size, self._y[order[min(int(middle), order.size - 1)]])
+        ends = np.concatenate([self._y - self._epsilon, self._y + self._epsilon])
+        order = np.argsort(ends)
+        middle = np.searchsorted(np.cumsum(np.tile(self._shares, 2)[order]), 1.0 - 1e-12)  # both ends sum to two
+        return np.full(self._y.size, ends[order[min(int(middle), order.size - 1)]])
 
     def _mean_loss(self, outputs: np.ndarray) -> float:
         if self._loss == "hinge":
