@@ -39,6 +39,7 @@ _HALVINGS = 40
 _SUFFICIENT_DECREASE = 1e-4  # share of the decrease that the slope promises (Armijo's condition)
 _STEP_RATIO = 0.5  # between neighbors of the decreasing sequence that leads to a single penalty
 _SMALL_ALPHA = 1e3  # times smaller than the largest: from there on tolerances shrink with alpha
+_ROUNDING = 1e-15  # of a gradient, relative to what a column and the residual without features could give
 _NOTHING = 1e-13  # gradient that rounding alone explains, relative to what a column and the residual could give
 
 
@@ -162,6 +163,7 @@ class PenalizedPath:
         possible = float(size.max(initial=0.0) * np.sqrt(self._p @ self._state.derivative**2))
         largest = float(norms.max(initial=0.0)) / sparse_share
         self.alpha_max = largest if largest > _NOTHING * possible else 0.0
+        self._rounding = _ROUNDING * possible
         self._tol, self._relative_tol = tol * (self.alpha_max or possible or 1.0), tol
         self.null_loss = self._mean_loss(self._state.outputs)
         self._extend(self._most_correlated(norms))
@@ -252,7 +254,9 @@ class PenalizedPath:
 
     def _tolerance(self, alpha: float) -> float:
         """Largest violation of a condition; relative to alpha itself where that is a small share of the largest."""
-        return min(self._tol, _SMALL_ALPHA * self._relative_tol * alpha) if alpha > 0 else self._tol
+        if alpha <= 0:
+            return self._tol
+        return min(self._tol, max(_SMALL_ALPHA * self._relative_tol * alpha, self._rounding))
 
     def _solve(self, alpha: float, tol: float) -> None:
         """Go from the present state to the minimum over the working set."""
@@ -347,7 +351,7 @@ class PenalizedPath:
         n_steps = int(np.ceil(np.log(max(self.alpha_max / alpha, 1.0)) / -np.log(_STEP_RATIO))) if alpha > 0 else 8
         larger = self.alpha_max * _STEP_RATIO ** np.arange(1, n_steps)
         for rough in larger[larger > alpha]:
-            self._solve(float(rough), 0.05 * float(rough))
+            self._solve(float(rough), max(0.05 * float(rough), self._rounding))
             norms = self.penalty.dual_norms(self._gradients([self._state])[:, 0])
             self._extend(self._most_correlated(norms))
         [point] = self.path([alpha])

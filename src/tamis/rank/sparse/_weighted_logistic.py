@@ -10,11 +10,17 @@ from tamis.kernels.solvers.losses import LOSSES
 from tamis.kernels.solvers.penalized_path import PathPoint, PenalizedPath
 from tamis.rank.sparse._linear_problem import LinearProblem
 
-_LEAST_SLOPE = 1e-4  # of the largest: columns are divided by their slopes, and must not differ too much in size
+_OF_SMALL_ALPHA = 1e-3  # tolerances of a path are relative to 1000 alpha where the largest alpha is far above
 
 
 class WeightedLogistic:
-    """One target; columns are divided by their penalties, which makes these equal."""
+    r"""One target: :math:`\sum_i p_i \log(1 + e^{-y_i f_i}) + \alpha \sum_j s_j |w_j|`, a group lasso of groups of one.
+
+    Slopes s next to zero leave weights almost free. The conditions for a minimum hold to ``tol`` times alpha, which may
+    be more than those penalties, so that dividing the dual point until it is feasible would prove nothing. The gap is
+    that of the problem with every penalty raised to the gradient where this exceeds it: for violations of at most v it
+    is :math:`\sum_j (\max(\alpha s_j, |r_j|) |w_j| - r_j w_j) + |b| v \le v (2 \sum_j |w_j| + |b|)`.
+    """
 
     def __init__(self, problem: LinearProblem, target: int, scale: np.ndarray, tol: float) -> None:
         self._problem, self._scale, self._tol = problem, scale, tol
@@ -24,9 +30,11 @@ class WeightedLogistic:
 
     def weighted(self, alpha: float, slopes: np.ndarray) -> PathPoint:
         """The minimum where column j has the penalty ``alpha * slopes[j]``."""
-        slopes = np.maximum(slopes, _LEAST_SLOPE)
-        point = self._make_path(slopes).solve(alpha)
-        return replace(point, weights=point.weights / slopes[point.active])
+        [point] = self._make_path(slopes).path([alpha])
+        raised = point.kkt * (2.0 * float(np.abs(point.weights).sum()) + abs(point.intercept))
+        return replace(point, gap=min(point.gap, raised))
 
     def _make_path(self, slopes: np.ndarray) -> PenalizedPath:
-        return PenalizedPath(self._problem.columns, self._y, LOSSES["logistic"], self._scale / slopes, tol=self._tol)
+        loss, scale = LOSSES["logistic"], self._scale
+        tol = self._tol * _OF_SMALL_ALPHA
+        return PenalizedPath(self._problem.columns, self._y, loss, scale, l1_ratio=0.0, group_weights=slopes, tol=tol)
