@@ -263,5 +263,6 @@ class FSV(CostedRanker):
         for fit in self._linearizations(paths, alpha, self.max_iter):
             model = part.model(fit.features, fit.weights, fit.intercept)
             outputs = model.decision_function(safe_indexing(unseen, fit.features, axis=1))
-            errors.append(float(self._held_out_errors(problem, outputs, Y).mean()))
+            wrong = self._held_out_errors(problem, outputs, Y)
+            errors.append(float(np.average(wrong, weights=problem.row_shares[test])))
         return best_round(errors) + 1

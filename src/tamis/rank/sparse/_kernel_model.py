@@ -13,6 +13,17 @@ from tamis.rank.sparse._scaled_machines import ScaledMachines, Trained
 class KernelModel:
     """Machines with a kernel, for tables of the selected columns.
 
+    Parameters
+    ----------
+    features : ndarray of shape (k,)
+    problem : LinearProblem
+    rows : ndarray of shape (n_samples, k) or None
+        Training rows, in units of one and times ``sigma``.
+    machines : ScaledMachines or None
+    trained : Trained or None
+    sigma : ndarray of shape (k,)
+        Scaling factors of the columns.
+
     Attributes
     ----------
     features : ndarray of shape (k,)
@@ -28,9 +39,10 @@ class KernelModel:
         rows: np.ndarray | None,
         machines: ScaledMachines | None,
         trained: Trained | None,
+        sigma: np.ndarray,
     ) -> None:
         self.features, self.classes = features, problem.classes
-        self._means, self._scale = problem.columns.means(features), problem.scale[features]
+        self._means, self._scale = problem.columns.means(features), problem.scale[features] * sigma
         self._exponents = (
             np.zeros(features.size, dtype=int) if problem.exponents is None else problem.exponents[features]
         )
@@ -41,7 +53,7 @@ class KernelModel:
     @classmethod
     def constant(cls, features: np.ndarray, problem: LinearProblem) -> KernelModel:
         """The model without features."""
-        return cls(features, problem, None, None, None)
+        return cls(features, problem, None, None, None, np.ones(features.size))
 
     def decision_function(self, columns: Any) -> np.ndarray:
         """Outputs for the model's own columns, in their order: shape (n_samples, n_targets)."""

@@ -13,6 +13,7 @@ from tamis.rank.sparse._linear_problem import LinearProblem
 from tamis.rank.sparse._scaled_machines import ScaledMachines, Trained
 
 _VANISHED = 1e-5  # of the largest scaling factor: below, a factor is zero and stays there
+_CYCLE = 0.1  # of the last change: a smaller one over two rounds means that factors go back and forth
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,15 @@ class Round:
     updated : ndarray
         Their factors after the update; zero for those that vanish.
     machines : Trained
+    settings : ScaledMachines
+        Loss and kernel with which they were trained.
     """
 
     alive: np.ndarray
     sigma: np.ndarray
     updated: np.ndarray
     machines: Trained
+    settings: ScaledMachines
 
 
 def multiplicative_updates(
@@ -52,23 +56,27 @@ def multiplicative_updates(
     tol : float
         Largest change of a factor, relative to the largest one, at which nothing changes.
     """
-    sigma, power = np.ones(alive.size), float(alive.size)
+    sigma, before = np.ones(alive.size), np.zeros(0)
+    power, exponent = float(alive.size), 1.0
     while alive.size:
         trained = machines.train(A, sigma)
-        updated = sigma * np.sqrt(mean_over_groups(trained.weights2, alive, owners))
+        updated = sigma * np.sqrt(mean_over_groups(trained.weights2, alive, owners)) ** exponent
         updated[updated <= _VANISHED * updated.max(initial=0.0)] = 0.0
         total = float(updated @ updated)
         if total == 0.0:  # no column makes the squared norm larger: there is nothing to multiply by
-            yield Round(alive, sigma, sigma, trained)
+            yield Round(alive, sigma, sigma, trained, machines)
             return
         updated *= np.sqrt(power / total)
-        yield Round(alive, sigma, updated, trained)
+        yield Round(alive, sigma, updated, trained, machines)
         left = updated > 0
-        if np.abs(updated - sigma).max() <= tol * updated.max():
+        change = np.abs(updated - sigma).max()
+        if change <= tol * updated.max():
             return
+        if before.size == updated.size and np.abs(updated - before).max() <= _CYCLE * change:
+            exponent *= 0.5  # back where it was two rounds ago: shorter steps have the same fixed points
+        before, sigma = sigma, updated[left]
         if not left.all():
             alive, A = alive[left], A[:, np.flatnonzero(left)]
-        sigma = updated[left]
 
 
 def mean_over_groups(weights2: np.ndarray, alive: np.ndarray, owners: np.ndarray | None) -> np.ndarray:

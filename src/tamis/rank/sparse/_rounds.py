@@ -35,8 +35,10 @@ def round_criteria(rounds: Sequence[Mapping[int, float]], order: Sequence[int]) 
 def hold_out(
     y: np.ndarray, share: float, *, is_classes: bool, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Training and validation rows, with the classes in proportion; None where a class has too few."""
+    """Training and validation rows, with the classes in proportion; None where a class, or training, has too few."""
     stratify = None
+    if len(y) - np.ceil(share * len(y)) < 2:
+        return None
     if is_classes:
         counts = np.unique(y, return_counts=True)[1]
         if counts.min() < 2 or round(share * len(y)) < counts.size or round((1 - share) * len(y)) < counts.size:

@@ -145,6 +145,8 @@ class ScaledMachines:
         columns = as_columns(K, self.cost)
         scale = (columns.norm2 > 0).astype(float)
         path = PenalizedPath(columns, y, LOSSES["squared"], scale, tol=max(self.tol, 1e-9))
+        if path.alpha_max == 0.0:
+            return np.zeros(len(K)), float(self.cost @ y / self.cost.sum()), 0.0
         point = path.solve(min(1.0 / float(self.cost.sum()), 0.5 * path.alpha_max))
         dual = np.zeros(len(K))
         dual[point.active] = point.weights

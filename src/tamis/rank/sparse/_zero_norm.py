@@ -17,6 +17,7 @@ from tamis._sklearn import Interval, StrOptions, fit_context, safe_indexing
 from tamis.base import (
     GROUPS_CONSTRAINT,
     Candidates,
+    LinearModel,
     Ranker,
     Ranking,
     Step,
@@ -31,7 +32,7 @@ from tamis.rank.sparse._kernel_model import KernelModel
 from tamis.rank.sparse._linear_problem import LinearProblem
 from tamis.rank.sparse._multiplicative_updates import Round, mean_over_groups, multiplicative_updates, prepared_columns
 from tamis.rank.sparse._rounds import best_round, hold_out, order_by_rounds, round_criteria
-from tamis.rank.sparse._scaled_machines import KERNELS, ScaledMachines
+from tamis.rank.sparse._scaled_machines import KERNELS, ScaledMachines, Trained
 from tamis.rank.sparse._smooth_loss import classification_errors
 from tamis.rank.sparse._validation import validation_folds
 
@@ -122,8 +123,9 @@ class ZeroNorm(Ranker):
     not. Several classes share their scaling factors, multiplied by the norm of a column's weights over the classes.
 
     Deviations from the paper: as printed, with a soft margin, the scaling factors shrink until no margin is left and
-    one or two features remain: they are rescaled. Features rank by when they vanish: sets of different k are not
-    nested. The intercept is free.
+    one or two features remain: they are rescaled. Where factors go back and forth between two values, which they may
+    with a kernel that is not linear, weights are taken to the power of one half, one quarter and so on. Features rank
+    by when they vanish: sets of different k are not nested. The intercept is free.
 
     References
     ----------
@@ -275,6 +277,8 @@ class ZeroNorm(Ranker):
 
     def _rounds(self, candidates: Candidates, problem: LinearProblem) -> Iterator[Round]:
         alive = np.flatnonzero(problem.scale > 0)
+        if not alive.size:
+            return iter(())
         A = prepared_columns(problem, alive)
         return multiplicative_updates(A, alive, self._owners(candidates), self._machines(problem, A), self.tol)
 
@@ -296,6 +300,8 @@ class ZeroNorm(Ranker):
 
     def _conclude(self, candidates: Candidates, rounds: list[Round], n_rounds: int, n_top: int | None) -> Ranking:
         """Rank by the last round in which a scaling factor was not zero."""
+        if not rounds:
+            return self._conclude_empty(candidates)
         factors = [self._factors_of_candidates(candidates, done.alive, done.sigma) for done in rounds]
         last = rounds[-1]
         at_end = self._factors_of_candidates(candidates, last.alive, last.updated)
@@ -314,6 +320,13 @@ class ZeroNorm(Ranker):
         reason = f"{len(at_end)} {candidates.noun}{'s' * (len(at_end) != 1)} are left after {len(rounds)} rounds"
         return replace(ranking, n_chosen=len(at_end), reason=reason)
 
+    def _conclude_empty(self, candidates: Candidates) -> Ranking:
+        """No column varies, among these rows."""
+        self.sigma_ = np.zeros(candidates.n_columns)
+        certificate = {"converged": True, "n_iter": 0, "change": 0.0, "residual": 0.0, "imbalance": 0.0}
+        ranking = Ranking.from_path([], candidates.n_candidates, certificate)
+        return replace(ranking, n_chosen=0, reason=f"no {candidates.noun} varies")
+
     def _certify(self, rounds: list[Round], n_rounds: int) -> dict[str, Any]:
         last = rounds[-1]
         change = float(np.abs(last.updated - last.sigma).max() / max(float(last.updated.max()), np.finfo(float).tiny))
@@ -327,7 +340,8 @@ class ZeroNorm(Ranker):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        if len(rounds) >= self.max_iter and n_rounds == self.max_iter and change > self.tol:
+        is_cut = len(rounds) >= self.max_iter and n_rounds == self.max_iter and change > self.tol
+        if is_cut:
             warnings.warn(
                 f"ZeroNorm's scaling factors still change by {change:.2g} after {len(rounds)} rounds; raise "
                 f"max_iter={self.max_iter}, or tol={self.tol:g}",
@@ -335,7 +349,7 @@ class ZeroNorm(Ranker):
                 stacklevel=2,
             )
         return {
-            "converged": bool(residual <= 1e-6),
+            "converged": bool(residual <= 1e-6) and not is_cut,
             "n_iter": len(rounds),
             "change": change,
             "residual": residual,
@@ -365,11 +379,7 @@ class ZeroNorm(Ranker):
         if varying.size:
             A = prepared_columns(problem, features[varying])
             trained = self._machines(problem, A).train(A, np.ones(varying.size))
-            weights[varying], intercept = trained.coef, trained.intercept
-            if sparse.issparse(A):  # which were not centered
-                intercept = intercept + problem.columns.means(features[varying]) * problem.scale[features[varying]] @ (
-                    trained.coef
-                )
+            weights[varying], intercept = trained.coef, centered_intercept(problem, features[varying], trained)
         model = problem.model(features, weights, intercept)
         coef = np.zeros((n_targets, problem.scale.size))
         coef[:, features] = model.coef.T
@@ -384,18 +394,19 @@ class ZeroNorm(Ranker):
         if machines is None:
             return KernelModel.constant(features, problem)
         trained = machines.train(A, np.ones(features.size))
-        return KernelModel(features, problem, A, machines, trained)
+        return KernelModel(features, problem, A, machines, trained, np.ones(features.size))
 
     # cross-validation and held-out rows
 
     def _validated_cost(self, candidates: Candidates, y: np.ndarray, n_top: int | None) -> float:
         """The smallest cost with the least error on held-out rows, with as many features as are asked for."""
-        folds = validation_folds(self.cv, candidates.table, y, self._pose(candidates, y).classes)
+        problem = self._pose(candidates, y)
+        folds = validation_folds(self.cv, candidates.table, y, problem.classes)
         if folds is None:
             return 1.0
         tasks = [(float(C), train, test) for C in _COSTS for train, test in folds]
         errors = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fold_error)(fresh(self, C=C, n_jobs=None), candidates, y, train, test, n_top)
+            delayed(_fold_error)(fresh(self, C=C, n_jobs=None), candidates, y, problem, train, test, n_top)
             for C, train, test in tasks
         )
         mean = np.reshape(errors, (_COSTS.size, len(folds))).mean(axis=1)
@@ -405,29 +416,46 @@ class ZeroNorm(Ranker):
         """Rounds after which machines on some of the rows have the fewest errors on the others."""
         is_classes = problem.classes is not None
         parts = hold_out(y, self.validation_fraction, is_classes=is_classes, rng=self._rng())
-        if parts is None or self.kernel != "linear":
+        if parts is None:
             return self.max_iter
         train, test = parts
         seen = candidates.take_rows(train)
         part, errors = self._pose(seen, y[train]), []
-        unseen = safe_indexing(candidates.table, test)
+        unseen, truth = safe_indexing(candidates.table, test), problem.Y[test]
         for done in self._rounds(seen, part):
-            coef, intercept = done.machines.coef, done.machines.intercept
-            assert coef is not None  # of a linear kernel
-            if sparse.issparse(part.table):
-                intercept = intercept + (part.columns.means(done.alive) * part.scale[done.alive]) @ coef
-            model = part.model(done.alive, coef, intercept)
-            outputs = model.decision_function(safe_indexing(unseen, done.alive, axis=1))
-            truth = problem.Y[test] * problem.unit + problem.center
+            outputs = self._model_of(part, done).decision_function(safe_indexing(unseen, done.alive, axis=1))
+            outputs = (outputs - problem.center) / problem.unit
             wrong = classification_errors(outputs, truth) if is_classes else (outputs - truth)[:, 0] ** 2
-            errors.append(float(wrong.mean()))
+            errors.append(float(np.average(wrong, weights=problem.row_shares[test])))
             if len(errors) == self.max_iter:
                 break
-        return best_round(errors) + 1
+        return best_round(errors) + 1 if errors else self.max_iter
+
+    def _model_of(self, problem: LinearProblem, done: Round) -> LinearModel | KernelModel:
+        """The machines of a round, on columns times their scaling factors."""
+        if self.kernel != "linear":
+            rows = prepared_columns(problem, done.alive) * done.sigma
+            return KernelModel(done.alive, problem, rows, done.settings, done.machines, done.sigma)
+        coef, intercept = done.machines.coef, centered_intercept(problem, done.alive, done.machines)
+        assert coef is not None  # of a linear kernel
+        return problem.model(done.alive, coef, intercept)
+
+
+def centered_intercept(problem: LinearProblem, features: np.ndarray, trained: Trained) -> np.ndarray:
+    """The intercept of centered columns; sparse ones were not centered."""
+    if not sparse.issparse(problem.table):
+        return trained.intercept
+    return trained.intercept + (problem.columns.means(features) * problem.scale[features]) @ trained.coef
 
 
 def _fold_error(
-    ranker: ZeroNorm, candidates: Candidates, y: np.ndarray, train: np.ndarray, test: np.ndarray, n_top: int | None
+    ranker: ZeroNorm,
+    candidates: Candidates,
+    y: np.ndarray,
+    problem: LinearProblem,
+    train: np.ndarray,
+    test: np.ndarray,
+    n_top: int | None,
 ) -> float:
     """Error on held-out rows of a machine on the features that the others select."""
     rule = rule_class("own-choice")() if n_top is None else rule_class("top-k")(n_features=n_top)
@@ -437,4 +465,6 @@ def _fold_error(
         ranker._select(seen, y[train], rule)
     model = ranker.estimator_
     predicted = model.predict(safe_indexing(candidates.table, test)[:, model.features])
-    return float(np.mean((predicted - y[test]) ** 2 if model.classes is None else predicted != y[test]))
+    is_quantity = model.classes is None
+    errors = (predicted / problem.unit - y[test] / problem.unit) ** 2 if is_quantity else predicted != y[test]
+    return float(np.average(errors, weights=problem.row_shares[test]))
