@@ -105,7 +105,11 @@ class PenalizedRanker(Ranker):
 
     def _units(self, problem: LinearProblem) -> tuple[float, float]:
         """What alphas and objectives of the problem have to be multiplied by, in the units of a quantity."""
-        return problem.unit, problem.unit**2
+        return problem.unit, problem.unit * problem.unit  # infinite where it overflows, which a power refuses
+
+    def _null_intercepts(self, problem: LinearProblem) -> np.ndarray:
+        """Outputs of the models without features."""
+        return problem.row_shares @ problem.Y
 
     def _given_alpha(self, problem: LinearProblem, paths: TargetPaths) -> float | str:
         """The penalty that was asked for, in units of the problem, or how to choose it: "auto" or "path"."""
@@ -285,6 +289,8 @@ class PenalizedRanker(Ranker):
             errors = np.array(list(track(self, results, task_name="fold", total=len(folds))))
             finish(results)
         mean, spread, best, chosen = one_standard_error(errors)
+        with np.errstate(over="ignore"):
+            mean, spread = mean * self._units(problem)[1], spread * self._units(problem)[1]
         self.cv_results_ = {"alpha": alphas, "mean_error": mean, "standard_error": spread}
         words = (
             f"; the sparsest whose held-out error ({mean[chosen]:.4g}) is within one standard error of the least "
@@ -306,8 +312,10 @@ class PenalizedRanker(Ranker):
         part = self._pose(seen, y[train])
         fits = list(self._make_paths(part, seen, part.scale).follow(alphas / self._units(part)[0]))
         models = [part.model(fit.features, fit.weights, fit.intercept) for fit in fits]
-        outputs = path_outputs(models, safe_indexing(candidates.table, test))
-        truth, share = problem.Y[test] * problem.unit + problem.center, problem.row_shares[test]
+        # in units of the problem, in which squares of very large or small quantities can be summed
+        of_rows = path_outputs(models, safe_indexing(candidates.table, test))
+        outputs = [(each - problem.center) / problem.unit for each in of_rows]
+        truth, share = problem.Y[test], problem.row_shares[test]
         errors = np.array([self._held_out_errors(problem, each, truth) @ (share / share.sum()) for each in outputs])
         # a path that ended early stays where it is
         return np.append(errors, np.full(alphas.size - errors.size, errors[-1]))
@@ -333,11 +341,8 @@ class PenalizedRanker(Ranker):
         fit = self._refit(candidates, kept, features)
         n_targets = problem.Y.shape[1]
         weights = np.zeros((features.size, n_targets))
-        intercept = np.zeros(n_targets) if fit is None else fit.intercept
-        if fit is None:
-            share = problem.row_shares
-            intercept = share @ problem.Y
-        else:
+        intercept = self._null_intercepts(problem) if fit is None else fit.intercept
+        if fit is not None:
             weights[np.searchsorted(features, fit.features)] = fit.weights
         model = problem.model(features, weights, intercept)
         coef = np.zeros((n_targets, candidates.n_columns))
@@ -354,14 +359,13 @@ class PenalizedRanker(Ranker):
         if end is None or not features.size:
             return None
         entered = [self._entry_alphas[j] for j in kept.tolist() if j in self._entry_alphas]
-        alpha = min(entered, default=end.alpha)
-        self_chosen = np.array_equal(end.features, features)
-        if self_chosen:
-            alpha = end.alpha
+        # where all weights are of kept features, the minimum over these is that over all
+        is_end = bool(np.isin(end.features, features).all())
+        alpha = end.alpha if is_end else min(entered, default=end.alpha)
         self.alpha_ = alpha * self._units(problem)[0]
         if self.debias:
             alpha = _NO_PENALTY * self.alpha_max_ / self._units(problem)[0]
-        elif self_chosen:
+        elif is_end:
             return end
         paths = self._make_paths(problem, candidates, problem.kept_scale(features))
         return paths.solve(alpha)

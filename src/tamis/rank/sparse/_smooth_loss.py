@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.base import Candidates
 from tamis.kernels.solvers.losses import LOSSES
-from tamis.kernels.solvers.penalized_path import PenalizedPath
+from tamis.kernels.solvers.penalized_path import PenalizedPath, best_constant
 from tamis.rank.sparse._base import PenalizedRanker
 from tamis.rank.sparse._linear_problem import LinearProblem
 from tamis.rank.sparse._target_paths import TargetPaths
@@ -52,6 +52,10 @@ class SmoothLossRanker(PenalizedRanker):
             classification_errors(outputs, Y) if loss == "squared_hinge" else LOSSES[loss].value(outputs, Y).sum(axis=1)
         )
 
+    def _null_intercepts(self, problem: LinearProblem) -> np.ndarray:
+        loss = LOSSES[self._loss(problem)]
+        return np.array([best_constant(loss, problem.row_shares, y) for y in problem.Y.T])
+
     def _given_alpha(self, problem: LinearProblem, paths: TargetPaths) -> float | str:
         max_norm = self.get_params(deep=False).get("max_norm")
         if max_norm is None:
@@ -85,7 +89,7 @@ def alpha_of_norm(paths: TargetPaths, max_norm: float, n_alphas: int) -> float:
     """
     high, low = paths.alpha_max, None
     norm_high = 0.0
-    for fit in paths.follow(paths.alpha_max * np.geomspace(1.0, 1e-6, 2 * n_alphas)):
+    for fit in paths.follow(paths.alpha_max * np.geomspace(1.0, 1e-6, 2 * n_alphas), to_the_end=True):
         norm = float(np.abs(fit.weights).sum())
         if norm >= max_norm:
             low, norm_low = fit.alpha, norm
