@@ -106,7 +106,7 @@ def minimize(Z, y, loss, groups, alpha, n_iter=20_000, **penalty):
 def kkt_violation(X, y, coef, intercept, loss, alpha, *, groups=None, tau=1.0, weights=None, l2=0.0, shares=None):
     """Largest violation of the conditions for a minimum, in units of the gradient.
 
-    ``coef`` is in the units of X, but the penalty is on weights of columns of unit variance; constant ones are left out.
+    ``coef`` is in the units of X, the penalty on weights of columns of unit variance; constant ones are left out.
     """
     n, d = X.shape
     shares = np.full(n, 1 / n) if shares is None else shares / np.sum(shares)

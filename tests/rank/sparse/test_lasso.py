@@ -1,4 +1,4 @@
-"""The lasso: scikit-learn's and celer's minima, conditions in the units of X, penalty and constraint, order and rules."""
+"""The lasso: minima of its peers, conditions in the units of X, penalty and constraint, order and rules."""
 
 import numpy as np
 import pytest
@@ -341,7 +341,7 @@ def test_a_huge_alpha_leaves_the_mean():
 
 def test_two_rows_one_column_and_a_target_that_nothing_explains():
     assert Lasso(task="regression").fit([[0.0, 1.0], [1.0, 1.0]], [0.5, 2.5]).order_.tolist() == [0]
-    X, y = make_table()
+    X, _ = make_table()
     assert Lasso().fit(X[:, :1], X[:, 0] ** 3).order_.tolist() == [0]
     unrelated = Lasso(task="regression").fit([[1.0], [-1.0], [1.0], [-1.0]], [0.1, 0.1, -0.1, -0.1])
     assert unrelated.n_features_ == 0

@@ -253,6 +253,12 @@ def test_bad_parameters_are_named(parameters, message):
         LogisticLasso(**parameters).fit(*make_table())
 
 
+def test_a_quantity_is_refused():
+    X, _ = make_table()
+    with pytest.raises(ValueError, match="y holds quantities"):
+        LogisticLasso().fit(X, X[:, 0])
+
+
 def test_rules_and_comparisons_work_with_it():
     X, y = make_table()
     probed = LogisticLasso(stop=MonteCarloProbe(n_draws=19, risk=0.1, random_state=0), n_alphas=10).fit(X, y)
