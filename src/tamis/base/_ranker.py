@@ -66,6 +66,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     provides: ClassVar[frozenset[str]] = frozenset({"nested"})
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("top-k", {"n_features": 0.5})
 
+    _kept_rows: np.ndarray | None = None  # of the table given to fit: those of a weight above zero
+
     _parameter_constraints: ClassVar[dict] = {
         "stop": [
             str,
@@ -131,7 +133,9 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             X, y = check_table(self, X, y, accept_sparse=accept_sparse)
         else:  # the method looks at X alone, but a rule such as cross-validation may want y
             X, _ = check_table(self, X, accept_sparse=accept_sparse)
-        X, y, sample_weight = drop_weightless(X, y, check_weights(sample_weight, X))
+        sample_weight = check_weights(sample_weight, X)
+        self._kept_rows = None if sample_weight is None else np.flatnonzero(sample_weight)
+        X, y, sample_weight = drop_weightless(X, y, sample_weight)
         check_not_all_constant(X)
         return X, y, sample_weight
 

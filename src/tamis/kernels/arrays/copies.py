@@ -121,7 +121,9 @@ def _column_bytes(X: Any, j: int) -> tuple[bytes, ...]:
     if not sparse.issparse(X):
         return ((X[:, j] + 0.0).tobytes(),)  # so that the two zeros are one
     part = slice(X.indptr[j], X.indptr[j + 1])
-    return X.indices[part].tobytes(), X.data[part].tobytes()
+    stored = np.flatnonzero(X.data[part])  # zeros may be stored, and indices be in any order
+    order = stored[np.argsort(X.indices[part][stored])]
+    return X.indices[part][order].tobytes(), X.data[part][order].tobytes()
 
 
 def _order_with_copies(X: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tamis.kernels.arrays.columns import Columns
-from tamis.kernels.solvers.losses import Loss
+from tamis.kernels.solvers.losses import LOSSES, Loss
 from tamis.kernels.solvers.sparse_quadratic import minimize_quadratic
 from tamis.kernels.solvers.sparsity_penalty import SparsityPenalty
 
@@ -150,13 +150,13 @@ class PenalizedPath:
             group_weights=group_weights,
             bound=bound,
         )
-        self._is_quadratic = bool(np.all(loss.second_derivative(y, y) == 1.0) and loss.value(y[:1] + 1, y[:1]) == 0.5)
+        self._is_quadratic = loss is LOSSES["squared"]
         self._groups = np.empty(0, dtype=int)  # the working set
         self._is_working = np.zeros(sizes.size, dtype=bool)
         self._A = np.empty((64, y.size))  # columns of the working set, one per row, times the root of p
         self._gram = np.empty((0, 0))
         self._Ay = np.empty(0)
-        self._state = self._evaluate(np.empty(0), self._null_intercept())
+        self._state = self._evaluate(np.empty(0), best_constant(loss, self._p, y))
         gradient = self._gradients([self._state])[:, 0]
         norms = self.penalty.dual_norms(gradient)
         size = np.sqrt(columns.norm2[self._order] / columns.total) * self._scale
@@ -226,22 +226,6 @@ class PenalizedPath:
 
     def _objective(self, state: _State, penalty: SparsityPenalty) -> float:
         return self._mean_loss(state.outputs) + penalty.value(state.w)
-
-    def _null_intercept(self) -> float:
-        """The best constant output, by Newton's method with bisection between the extremes of the target."""
-        low, high = float(self.y.min()), float(self.y.max())
-        low, high = min(low, -1e3 if low < 0 else low), max(high, 1e3 if high > 0 else high)
-        b = float(self._p @ self.y)
-        for _ in range(200):
-            outputs = np.full(self.y.size, b)
-            slope = float(self._p @ self.loss.derivative(outputs, self.y))
-            curvature = float(self._p @ self.loss.second_derivative(outputs, self.y))
-            low, high = (b, high) if slope < 0 else (low, b)
-            step = -slope / curvature if curvature > 0 else np.inf
-            if abs(step) <= 1e-15 * max(1.0, abs(b)):
-                break
-            b = b + step if low < b + step < high else 0.5 * (low + high)
-        return b
 
     def _gradients(self, states: Sequence[_State]) -> np.ndarray:
         """Negative gradients of the mean loss by all weights, a column per state: one pass over the table."""
@@ -380,11 +364,29 @@ class PenalizedPath:
         )
 
     def _dual_objective(self, alpha: float, state: _State, gradient: np.ndarray) -> float:
-        """The objective of the dual point that the residuals give, scaled where it has to be feasible."""
+        """The objective of the dual point that the residuals give, as it is or scaled so that it is feasible."""
         penalty = self.penalty.at(alpha * self.sparse_share, alpha * self.ridge_share)
         derivative = state.derivative - float(self._p @ state.derivative)
+        as_it_is = -np.inf
         if penalty.l2 > 0 or np.isfinite(penalty.bound):
-            return -float(self._p @ self.loss.conjugate(derivative, self.y)) - penalty.conjugate(gradient)
+            as_it_is = -float(self._p @ self.loss.conjugate(derivative, self.y)) - penalty.conjugate(gradient)
         norm = float(penalty.dual_norms(gradient).max(initial=0.0))
         factor = 1.0 if norm <= penalty.alpha else penalty.alpha / norm
-        return -float(self._p @ self.loss.conjugate(factor * derivative, self.y))
+        return max(as_it_is, -float(self._p @ self.loss.conjugate(factor * derivative, self.y)))
+
+
+def best_constant(loss: Loss, shares: np.ndarray, y: np.ndarray) -> float:
+    """The output of least mean loss, by Newton's method with bisection between the extremes of the target."""
+    low, high = float(y.min()), float(y.max())
+    low, high = min(low, -1e3 if low < 0 else low), max(high, 1e3 if high > 0 else high)
+    b = float(shares @ y)
+    for _ in range(200):
+        outputs = np.full(y.size, b)
+        slope = float(shares @ loss.derivative(outputs, y))
+        curvature = float(shares @ loss.second_derivative(outputs, y))
+        low, high = (b, high) if slope < 0 else (low, b)
+        step = -slope / curvature if curvature > 0 else np.inf
+        if abs(step) <= 1e-15 * max(1.0, abs(b)):
+            break
+        b = b + step if low < b + step < high else 0.5 * (low + high)
+    return b

@@ -105,7 +105,7 @@ class PenalizedRanker(Ranker):
 
     def _units(self, problem: LinearProblem) -> tuple[float, float]:
         """What alphas and objectives of the problem have to be multiplied by, in the units of a quantity."""
-        return problem.unit, problem.unit**2
+        return problem.unit, problem.unit * problem.unit  # infinite where it overflows, which a power refuses
 
     def _given_alpha(self, problem: LinearProblem, paths: TargetPaths) -> float | str:
         """The penalty that was asked for, in units of the problem, or how to choose it: "auto" or "path"."""
@@ -143,7 +143,7 @@ class PenalizedRanker(Ranker):
         self._problem, self._target, self._null_loss = problem, np.asarray(y), paths.null_loss
         self.alpha_max_ = paths.alpha_max * self._units(problem)[0]
         if paths.alpha_max == 0.0:
-            return self._conclude_empty(candidates)
+            return self._conclude_empty(candidates, paths)
         alpha = self._given_alpha(problem, paths)
         grid = paths.alpha_max * np.geomspace(1.0, _PATH_END, self.n_alphas)
         words = ""
@@ -227,7 +227,7 @@ class PenalizedRanker(Ranker):
             for j, criterion in zip(order, criteria, strict=True)
         ]
         self._entry_alphas: dict[int, float] = entry_alphas
-        self._fit_at_end: SparseFit | None = fit
+        self._fit_at_end = fit
         self.alpha_ = fit.alpha * alpha_unit
         certificate = self._certify(fit, gap)
         n_chosen, noun = len(magnitudes), candidates.noun
@@ -238,9 +238,9 @@ class PenalizedRanker(Ranker):
         ranking = Ranking.from_path(path, candidates.n_candidates, certificate)
         return replace(ranking, n_chosen=n_chosen, reason=reason)
 
-    def _conclude_empty(self, candidates: Candidates) -> Ranking:
+    def _conclude_empty(self, candidates: Candidates, paths: TargetPaths) -> Ranking:
         """No column has anything to do with the target."""
-        self._entry_alphas, self._fit_at_end, self.alpha_ = {}, None, 0.0
+        self._entry_alphas, self._fit_at_end, self.alpha_ = {}, paths.solve(1.0), 0.0
         ranking = Ranking.from_path([], candidates.n_candidates, {"converged": True, "gap": 0.0, "kkt": 0.0})
         return replace(ranking, n_chosen=0, reason=f"no {candidates.noun} is correlated with the target")
 
@@ -274,7 +274,7 @@ class PenalizedRanker(Ranker):
     ) -> tuple[float, str]:
         """The largest penalty whose held-out error is within one standard error of the least, and why in words."""
         y = np.asarray(y)
-        folds = validation_folds(self.cv, candidates.table, y, problem.classes)
+        folds = validation_folds(self.cv, candidates.table, y, problem.classes, self._kept_rows)
         if folds is None:
             return float(grid[0]) * _UNVALIDATED, "; a class has too few rows to cross-validate the penalty"
         alphas = grid * self._units(problem)[0]
@@ -285,6 +285,8 @@ class PenalizedRanker(Ranker):
             errors = np.array(list(track(self, results, task_name="fold", total=len(folds))))
             finish(results)
         mean, spread, best, chosen = one_standard_error(errors)
+        with np.errstate(over="ignore"):
+            mean, spread = mean * self._units(problem)[1], spread * self._units(problem)[1]
         self.cv_results_ = {"alpha": alphas, "mean_error": mean, "standard_error": spread}
         words = (
             f"; the sparsest whose held-out error ({mean[chosen]:.4g}) is within one standard error of the least "
@@ -306,8 +308,10 @@ class PenalizedRanker(Ranker):
         part = self._pose(seen, y[train])
         fits = list(self._make_paths(part, seen, part.scale).follow(alphas / self._units(part)[0]))
         models = [part.model(fit.features, fit.weights, fit.intercept) for fit in fits]
-        outputs = path_outputs(models, safe_indexing(candidates.table, test))
-        truth, share = problem.Y[test] * problem.unit + problem.center, problem.row_shares[test]
+        # in units of the problem, in which squares of very large or small quantities can be summed
+        of_rows = path_outputs(models, safe_indexing(candidates.table, test))
+        outputs = [(each - problem.center) / problem.unit for each in of_rows]
+        truth, share = problem.Y[test], problem.row_shares[test]
         errors = np.array([self._held_out_errors(problem, each, truth) @ (share / share.sum()) for each in outputs])
         # a path that ended early stays where it is
         return np.append(errors, np.full(alphas.size - errors.size, errors[-1]))
@@ -333,13 +337,8 @@ class PenalizedRanker(Ranker):
         fit = self._refit(candidates, kept, features)
         n_targets = problem.Y.shape[1]
         weights = np.zeros((features.size, n_targets))
-        intercept = np.zeros(n_targets) if fit is None else fit.intercept
-        if fit is None:
-            share = problem.row_shares
-            intercept = share @ problem.Y
-        else:
-            weights[np.searchsorted(features, fit.features)] = fit.weights
-        model = problem.model(features, weights, intercept)
+        weights[np.searchsorted(features, fit.features)] = fit.weights
+        model = problem.model(features, weights, fit.intercept)
         coef = np.zeros((n_targets, candidates.n_columns))
         coef[:, features] = model.coef.T
         self.estimator_ = model
@@ -348,25 +347,22 @@ class PenalizedRanker(Ranker):
         else:
             self.coef_, self.intercept_, self.classes_ = coef, model.intercept, model.classes
 
-    def _refit(self, candidates: Candidates, kept: np.ndarray, features: np.ndarray) -> SparseFit | None:
+    def _refit(self, candidates: Candidates, kept: np.ndarray, features: np.ndarray) -> SparseFit:
         """The model at the end of the path where it has these features, else another minimum over them."""
         problem, end = self._problem, self._fit_at_end
-        if end is None:
-            return None
         if not features.size:  # nothing but the intercept, also where rules keep none of those that have a weight
             if not end.features.size:
                 return end
             paths = self._make_paths(problem, candidates, problem.scale)
             return paths.solve(2.0 * paths.alpha_max)
         entered = [self._entry_alphas[j] for j in kept.tolist() if j in self._entry_alphas]
-        alpha = min(entered, default=end.alpha)
-        self_chosen = np.array_equal(end.features, features)
-        if self_chosen:
-            alpha = end.alpha
+        # where all weights are of kept features, the minimum over these is that over all
+        is_end = bool(np.isin(end.features, features).all())
+        alpha = end.alpha if is_end else min(entered, default=end.alpha)
         self.alpha_ = alpha * self._units(problem)[0]
         if self.debias:
             alpha = NO_PENALTY * self.alpha_max_ / self._units(problem)[0]
-        elif self_chosen:
+        elif is_end:
             return end
         paths = self._make_paths(problem, candidates, problem.kept_scale(features))
         return paths.solve(alpha)

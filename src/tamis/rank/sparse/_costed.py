@@ -48,7 +48,7 @@ class CostedRanker(PenalizedRanker):
             why = f"some exceed epsilon={self.epsilon:g}" if is_quantity else "the classes overlap"
             raise ValueError(f"C=inf asks for no errors, but {why} whatever the weights; use a finite C") from error
 
-    def _refit(self, candidates: Candidates, kept: np.ndarray, features: np.ndarray) -> SparseFit | None:
+    def _refit(self, candidates: Candidates, kept: np.ndarray, features: np.ndarray) -> SparseFit:
         try:
             return super()._refit(candidates, kept, features)
         except InfeasibleError:  # too few are kept for a hard margin: as few errors as they allow

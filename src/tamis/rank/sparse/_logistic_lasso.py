@@ -5,7 +5,11 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
+
 from tamis._sklearn import Interval
+from tamis.base import Candidates
+from tamis.kernels.arrays.targets import infer_task
 from tamis.rank.sparse._linear_problem import LinearProblem
 from tamis.rank.sparse._smooth_loss import SmoothLossRanker
 
@@ -140,3 +144,11 @@ class LogisticLasso(SmoothLossRanker):
 
     def _loss(self, problem: LinearProblem) -> str:
         return "logistic"
+
+    def _pose(self, candidates: Candidates, y: np.ndarray | None) -> LinearProblem:
+        target = np.asarray(y)
+        if target.dtype.kind == "f" and infer_task(target) == "regression" and np.any(target != np.round(target)):
+            raise ValueError(
+                "y holds quantities, but the logistic loss is for classes; use Lasso, or cut y into classes"
+            )
+        return super()._pose(candidates, y)

@@ -85,7 +85,7 @@ def alpha_of_norm(paths: TargetPaths, max_norm: float, n_alphas: int) -> float:
     """
     high, low = paths.alpha_max, None
     norm_high = 0.0
-    for fit in paths.follow(paths.alpha_max * np.geomspace(1.0, 1e-6, 2 * n_alphas)):
+    for fit in paths.follow(paths.alpha_max * np.geomspace(1.0, 1e-6, 2 * n_alphas), to_the_end=True):
         norm = float(np.abs(fit.weights).sum())
         if norm >= max_norm:
             low, norm_low = fit.alpha, norm

@@ -86,13 +86,13 @@ class TargetPaths:
         self.alpha_max = max(solver.alpha_max for solver in solvers)
         self.null_loss = sum(solver.null_loss for solver in solvers)
 
-    def follow(self, alphas: Sequence[float] | np.ndarray) -> Iterator[SparseFit]:
-        """Minima at decreasing penalties, until nothing is left to be explained."""
+    def follow(self, alphas: Sequence[float] | np.ndarray, *, to_the_end: bool = False) -> Iterator[SparseFit]:
+        """Minima at decreasing penalties, until nothing is left to be explained or to the last of them."""
         falling = [float(alpha) for alpha in alphas]
         for points in zip(*(solver.path(falling) for solver in self.solvers), strict=True):
             fit = SparseFit.unite(points)
             yield fit
-            if fit.loss <= _SATURATED * self.null_loss:
+            if fit.loss <= _SATURATED * self.null_loss and not to_the_end:
                 return
 
     def solve(self, alpha: float) -> SparseFit:

@@ -14,12 +14,13 @@ from tamis.base import LinearModel
 
 
 def validation_folds(
-    cv: Any, table: Any, y: np.ndarray, classes: np.ndarray | None
+    cv: Any, table: Any, y: np.ndarray, classes: np.ndarray | None, kept_rows: np.ndarray | None
 ) -> list[tuple[np.ndarray, np.ndarray]] | None:
     """Training and test rows; None where a class, or the table, is too small to be in all of them.
 
     A number of folds is lowered to the rows of the smallest class, and folds are shuffled, always alike: tables are
-    often sorted by their target.
+    often sorted by their target. Folds that are given as rows speak of the table given to ``fit``, of which only
+    ``kept_rows`` are left.
     """
     if cv is None or isinstance(cv, Integral):
         fewest = len(y) // 2 if classes is None else int(np.unique(y, return_counts=True)[1].min())
@@ -31,9 +32,16 @@ def validation_folds(
     else:
         splitter = check_cv(cv, y, classifier=classes is not None)
     folds = list(splitter.split(table, y))
+    if kept_rows is not None and not isinstance(cv, Integral) and cv is not None and not hasattr(cv, "split"):
+        folds = [(_places(train, kept_rows), _places(test, kept_rows)) for train, test in folds]
     if classes is not None:
         folds = [(train, test) for train, test in folds if np.unique(y[train]).size == classes.size]
     return folds or None
+
+
+def _places(rows: np.ndarray, kept_rows: np.ndarray) -> np.ndarray:
+    """Places of the given rows among those that are kept; the others are left out."""
+    return np.flatnonzero(np.isin(kept_rows, rows))
 
 
 def path_outputs(models: Sequence[LinearModel], table: Any) -> list[np.ndarray]:
