@@ -95,6 +95,8 @@ class FSV(CostedRanker):
         The same as weights of the penalty against the mean loss, ``1 / (n C)``.
     cv_results_ : dict
         ``alpha``, ``mean_error`` and ``standard_error`` on held-out rows, where C was chosen by cross-validation.
+    n_iter_ : int
+        Linear programs at a given C; 1 along a path.
     classes_ : ndarray
         Labels, for classification.
     ranking_, support_, path_, stop_, n_chosen_
@@ -225,7 +227,9 @@ class FSV(CostedRanker):
     def _certify(self, fit: SparseFit, gap: float) -> dict[str, Any]:
         certificate = super()._certify(fit, gap)
         del certificate["kkt"]  # that of a tangent, whose columns are divided by its slopes
+        self.n_iter_ = 1
         if hasattr(self, "_objectives"):
+            self.n_iter_ = len(self._objectives)
             objective_unit = self._units(self._problem)[1]
             certificate |= {
                 "n_iter": len(self._objectives),

@@ -8,6 +8,9 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 
+_DIGITS = 9  # of a share of the largest weight: a machine's tolerance
+
+
 def order_by_rounds(rounds: Sequence[Mapping[int, float]]) -> list[int]:
     """Candidates by the last round in which they had a weight, and by its size there.
 
@@ -20,7 +23,9 @@ def order_by_rounds(rounds: Sequence[Mapping[int, float]]) -> list[int]:
     placed: set[int] = set()
     for magnitudes in reversed(rounds):
         new = [j for j in magnitudes if j not in placed]
-        order += sorted(new, key=lambda j: (-magnitudes[j], j))
+        largest = max(magnitudes.values(), default=1.0)
+        # rounded: copies of a column differ in the last digits of what was learned
+        order += sorted(new, key=lambda j: (-round(magnitudes[j] / largest, _DIGITS), j))
         placed.update(new)
     return order
 

@@ -104,6 +104,8 @@ class ZeroNorm(Ranker):
     estimator_ : LinearModel or KernelModel
         The same for transformed tables: ``decision_function`` and ``predict``.
     C_ : float
+    n_iter_ : int
+        Rounds.
     classes_ : ndarray
         Labels, for classification.
     ranking_, support_, path_, stop_, n_chosen_
@@ -316,13 +318,14 @@ class ZeroNorm(Ranker):
         self.sigma_ = np.zeros(candidates.n_columns)
         self.sigma_[last.alive] = last.updated
         path = [Step(j, value, {"rounds": int(value)}) for j, value in zip(order, criteria, strict=True)]
+        self.n_iter_ = len(rounds)
         ranking = Ranking.from_path(path, candidates.n_candidates, self._certify(rounds, n_rounds))
         reason = f"{len(at_end)} {candidates.noun}{'s' * (len(at_end) != 1)} are left after {len(rounds)} rounds"
         return replace(ranking, n_chosen=len(at_end), reason=reason)
 
     def _conclude_empty(self, candidates: Candidates) -> Ranking:
         """No column varies, among these rows."""
-        self.sigma_ = np.zeros(candidates.n_columns)
+        self.sigma_, self.n_iter_ = np.zeros(candidates.n_columns), 0
         certificate = {"converged": True, "n_iter": 0, "change": 0.0, "residual": 0.0, "imbalance": 0.0}
         ranking = Ranking.from_path([], candidates.n_candidates, certificate)
         return replace(ranking, n_chosen=0, reason=f"no {candidates.noun} varies")
@@ -401,7 +404,7 @@ class ZeroNorm(Ranker):
     def _validated_cost(self, candidates: Candidates, y: np.ndarray, n_top: int | None) -> float:
         """The smallest cost with the least error on held-out rows, with as many features as are asked for."""
         problem = self._pose(candidates, y)
-        folds = validation_folds(self.cv, candidates.table, y, problem.classes)
+        folds = validation_folds(self.cv, candidates.table, y, problem.classes, self._kept_rows)
         if folds is None:
             return 1.0
         tasks = [(float(C), train, test) for C in _COSTS for train, test in folds]
