@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-
 _DIGITS = 9  # of a share of the largest weight: a machine's tolerance
 
 
