@@ -117,6 +117,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         context.call_on_fit_task_begin(estimator=self)
         X, y, sample_weight = self._validate(X, y, sample_weight)
         self._fit_candidates(self._make_candidates(X, y, sample_weight), y, self._stopping_rule())
+        if "_kept_rows" in vars(self):
+            del self._kept_rows
         context.call_on_fit_task_end(estimator=self)
         return self
 

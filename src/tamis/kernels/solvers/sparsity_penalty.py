@@ -14,6 +14,7 @@ is the sparse group lasso of Simon et al. (2013); :math:`\tau = 1` is the lasso,
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class SparsityPenalty:
         """Whether only absolute values are penalized, and nothing is bounded."""
         return self.l1_ratio == 1.0 and np.isinf(self.bound)
 
-    @property
+    @cached_property
     def sizes(self) -> np.ndarray:
         """Columns per group."""
         return np.diff(self.starts, append=self.n_columns)
@@ -63,8 +64,10 @@ class SparsityPenalty:
 
     def restrict_to(self, groups: np.ndarray) -> SparsityPenalty:
         """The penalty of some groups only, in the order given."""
-        sizes = self.sizes[groups]
         weights = None if self.group_weights is None else self.group_weights[groups]
+        if self.n_columns == self.starts.size:
+            return replace(self, starts=np.arange(groups.size), n_columns=groups.size, group_weights=weights)
+        sizes = self.sizes[groups]
         starts = np.cumsum(sizes) - sizes
         return replace(self, starts=starts, n_columns=int(sizes.sum()), group_weights=weights)
 

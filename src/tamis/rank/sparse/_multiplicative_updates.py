@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from tamis.base import Candidates
 from tamis.rank.sparse._linear_problem import LinearProblem
 from tamis.rank.sparse._scaled_machines import ScaledMachines, Trained
 
@@ -85,6 +86,24 @@ def mean_over_groups(weights2: np.ndarray, alive: np.ndarray, owners: np.ndarray
         return weights2
     owner = owners[alive]
     return (np.bincount(owner, weights=weights2) / np.maximum(np.bincount(owner), 1))[owner]
+
+
+def group_owners(candidates: Candidates) -> np.ndarray | None:
+    """The candidate of every column; None where each is one."""
+    if candidates.members is None:
+        return None
+    owners = np.empty(candidates.n_columns, dtype=np.int64)
+    for candidate, columns in enumerate(candidates.members):
+        owners[columns] = candidate
+    return owners
+
+
+def factors_of_candidates(candidates: Candidates, alive: np.ndarray, sigma: np.ndarray) -> dict[int, float]:
+    """Scaling factor of every candidate that has one."""
+    places = np.flatnonzero(sigma)
+    if candidates.members is None:
+        return dict(zip(alive[places].tolist(), sigma[places].tolist(), strict=True))
+    return {candidates.candidate_of(int(alive[p])): float(sigma[p]) for p in places}
 
 
 def prepared_columns(problem: LinearProblem, features: np.ndarray) -> Any:

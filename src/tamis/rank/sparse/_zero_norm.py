@@ -12,6 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
 
 from tamis._sklearn import Interval, StrOptions, fit_context, safe_indexing
 from tamis.base import (
@@ -30,7 +31,14 @@ from tamis.base import (
 from tamis.kernels.solvers.feature_kernel import resolve_gamma
 from tamis.rank.sparse._kernel_model import KernelModel
 from tamis.rank.sparse._linear_problem import LinearProblem
-from tamis.rank.sparse._multiplicative_updates import Round, mean_over_groups, multiplicative_updates, prepared_columns
+from tamis.rank.sparse._multiplicative_updates import (
+    Round,
+    factors_of_candidates,
+    group_owners,
+    mean_over_groups,
+    multiplicative_updates,
+    prepared_columns,
+)
 from tamis.rank.sparse._rounds import best_round, hold_out, order_by_rounds, round_criteria
 from tamis.rank.sparse._scaled_machines import KERNELS, ScaledMachines, Trained
 from tamis.rank.sparse._smooth_loss import classification_errors
@@ -228,6 +236,11 @@ class ZeroNorm(Ranker):
         self._fit(X, y, sample_weight)
         return self
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel == "linear"
+        return tags
+
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         return self._rank_top(candidates, y, rng, None)
 
@@ -242,7 +255,7 @@ class ZeroNorm(Ranker):
         rounds: list[Round] = []
         for done in track(self, self._rounds(candidates, problem), task_name="round", total=n_rounds):
             rounds.append(done)
-            n_left = len(self._factors_of_candidates(candidates, done.alive, done.updated))
+            n_left = len(factors_of_candidates(candidates, done.alive, done.updated))
             if len(rounds) >= n_rounds or (n_top is not None and n_left < n_top):
                 break
         return self._conclude(candidates, rounds, n_rounds, n_top)
@@ -282,36 +295,20 @@ class ZeroNorm(Ranker):
         if not alive.size:
             return iter(())
         A = prepared_columns(problem, alive)
-        return multiplicative_updates(A, alive, self._owners(candidates), self._machines(problem, A), self.tol)
-
-    def _owners(self, candidates: Candidates) -> np.ndarray | None:
-        """The candidate of every column; None where each is one."""
-        if candidates.members is None:
-            return None
-        owners = np.empty(candidates.n_columns, dtype=np.int64)
-        for candidate, columns in enumerate(candidates.members):
-            owners[columns] = candidate
-        return owners
-
-    def _factors_of_candidates(self, candidates: Candidates, alive: np.ndarray, sigma: np.ndarray) -> dict[int, float]:
-        """Scaling factor of every candidate that has one."""
-        places = np.flatnonzero(sigma)
-        if candidates.members is None:
-            return dict(zip(alive[places].tolist(), sigma[places].tolist(), strict=True))
-        return {candidates.candidate_of(int(alive[p])): float(sigma[p]) for p in places}
+        return multiplicative_updates(A, alive, group_owners(candidates), self._machines(problem, A), self.tol)
 
     def _conclude(self, candidates: Candidates, rounds: list[Round], n_rounds: int, n_top: int | None) -> Ranking:
         """Rank by the last round in which a scaling factor was not zero."""
         if not rounds:
             return self._conclude_empty(candidates)
-        factors = [self._factors_of_candidates(candidates, done.alive, done.sigma) for done in rounds]
+        factors = [factors_of_candidates(candidates, done.alive, done.sigma) for done in rounds]
         last = rounds[-1]
-        at_end = self._factors_of_candidates(candidates, last.alive, last.updated)
+        at_end = factors_of_candidates(candidates, last.alive, last.updated)
         if n_top is None or len(at_end) >= n_top:
             factors.append(at_end)
         else:  # fewer than asked for would be left: the last update tells the order of those that were
-            weights2 = mean_over_groups(last.machines.weights2, last.alive, self._owners(candidates))
-            factors[-1] = self._factors_of_candidates(candidates, last.alive, last.sigma * np.sqrt(weights2))
+            weights2 = mean_over_groups(last.machines.weights2, last.alive, group_owners(candidates))
+            factors[-1] = factors_of_candidates(candidates, last.alive, last.sigma * np.sqrt(weights2))
             at_end = factors[-1]
         order = order_by_rounds(factors)
         criteria = round_criteria(factors, order)
