@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
 from tamis._sklearn import safe_indexing
-from tamis.base import LinearModel
+from tamis.base import Candidates, LinearModel, rule_class
+from tamis.rank.sparse._linear_problem import LinearProblem
 
 
 def validation_folds(
@@ -64,3 +67,25 @@ def one_standard_error(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, int,
     spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.zeros_like(mean)
     best = int(np.argmin(mean))
     return mean, spread, best, int(np.flatnonzero(mean <= mean[best] + spread[best])[0])
+
+
+def selection_error(
+    ranker: Any,
+    candidates: Candidates,
+    y: np.ndarray,
+    problem: LinearProblem,
+    train: np.ndarray,
+    test: np.ndarray,
+    n_top: int | None,
+) -> float:
+    """Error on held-out rows of the model that a ranker learns on what it selects from the others."""
+    rule = rule_class("own-choice")() if n_top is None else rule_class("top-k")(n_features=n_top)
+    seen = candidates.take_rows(train)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a cost too large shows in its error
+        ranker._select(seen, y[train], rule)
+    model = ranker.estimator_
+    predicted = model.predict(safe_indexing(candidates.table, test)[:, model.features])
+    is_quantity = model.classes is None
+    errors = (predicted / problem.unit - y[test] / problem.unit) ** 2 if is_quantity else predicted != y[test]
+    return float(np.average(errors, weights=problem.row_shares[test]))

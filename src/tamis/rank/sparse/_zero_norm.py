@@ -25,7 +25,6 @@ from tamis.base import (
     StopDecision,
     StoppingRule,
     fresh,
-    rule_class,
     track,
 )
 from tamis.kernels.solvers.feature_kernel import resolve_gamma
@@ -42,7 +41,7 @@ from tamis.rank.sparse._multiplicative_updates import (
 from tamis.rank.sparse._rounds import best_round, hold_out, order_by_rounds, round_criteria
 from tamis.rank.sparse._scaled_machines import KERNELS, ScaledMachines, Trained
 from tamis.rank.sparse._smooth_loss import classification_errors
-from tamis.rank.sparse._validation import validation_folds
+from tamis.rank.sparse._validation import selection_error, validation_folds
 
 _COSTS = 10.0 ** np.arange(-2.0, 4.0)  # from which C="auto" is chosen
 _MACHINE_TOL = 1e-9  # of every machine
@@ -406,7 +405,7 @@ class ZeroNorm(Ranker):
             return 1.0
         tasks = [(float(C), train, test) for C in _COSTS for train, test in folds]
         errors = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fold_error)(fresh(self, C=C, n_jobs=None), candidates, y, problem, train, test, n_top)
+            delayed(selection_error)(fresh(self, C=C, n_jobs=None), candidates, y, problem, train, test, n_top)
             for C, train, test in tasks
         )
         mean = np.reshape(errors, (_COSTS.size, len(folds))).mean(axis=1)
@@ -446,25 +445,3 @@ def centered_intercept(problem: LinearProblem, features: np.ndarray, trained: Tr
     if not sparse.issparse(problem.table):
         return trained.intercept
     return trained.intercept + (problem.columns.means(features) * problem.scale[features]) @ trained.coef
-
-
-def _fold_error(
-    ranker: ZeroNorm,
-    candidates: Candidates,
-    y: np.ndarray,
-    problem: LinearProblem,
-    train: np.ndarray,
-    test: np.ndarray,
-    n_top: int | None,
-) -> float:
-    """Error on held-out rows of a machine on the features that the others select."""
-    rule = rule_class("own-choice")() if n_top is None else rule_class("top-k")(n_features=n_top)
-    seen = candidates.take_rows(train)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a cost too large shows in its error
-        ranker._select(seen, y[train], rule)
-    model = ranker.estimator_
-    predicted = model.predict(safe_indexing(candidates.table, test)[:, model.features])
-    is_quantity = model.classes is None
-    errors = (predicted / problem.unit - y[test] / problem.unit) ** 2 if is_quantity else predicted != y[test]
-    return float(np.average(errors, weights=problem.row_shares[test]))
