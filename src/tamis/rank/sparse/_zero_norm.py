@@ -129,7 +129,8 @@ class ZeroNorm(Ranker):
     tables stay sparse with a linear kernel.
 
     Run to the end on few rows it finds the smallest set that separates, and overfits; stopped at k features it does
-    not. Several classes share their scaling factors, multiplied by the norm of a column's weights over the classes.
+    not. Several classes share their scaling factors, multiplied by the norm of a column's weights over the classes. Of
+    columns that are copies of one another only the first has a factor.
 
     Deviations from the paper: as printed, with a soft margin, the scaling factors shrink until no margin is left and
     one or two features remain: they are rescaled. Where factors go back and forth between two values, which they may
@@ -261,7 +262,9 @@ class ZeroNorm(Ranker):
 
     def _pose(self, candidates: Candidates, y: np.ndarray) -> LinearProblem:
         weights = {"task": self.task, "class_weight": self.class_weight}
-        return LinearProblem.pose(candidates, y, **weights, standardize=self.standardize)
+        problem = LinearProblem.pose(candidates, y, **weights, standardize=self.standardize)
+        # products of many rounds would tell copies of a column apart by the rounding of the first
+        return problem.without_copies() if candidates.members is None else problem
 
     def _loss(self, problem: LinearProblem) -> str:
         is_quantity = problem.classes is None
