@@ -7,7 +7,7 @@ from scipy import sparse
 from tamis.kernels.arrays.columns import as_columns
 from tamis.kernels.solvers import penalized_path
 from tamis.kernels.solvers.losses import LOSSES
-from tamis.kernels.solvers.penalized_path import PenalizedPath, best_constant
+from tamis.kernels.solvers.penalized_path import PenalizedPath, best_shift
 from tests.oracles import sparse_penalty as oracle
 
 TABLES = ["tall", "wide", "correlated", "binary"]
@@ -238,9 +238,9 @@ def test_a_target_that_no_column_explains_has_no_penalty():
 def test_the_best_constant_of_the_logistic_loss_is_the_log_odds(n_first):
     y = np.r_[np.ones(n_first), -np.ones(8)]
     shares = np.full(y.size, 1 / y.size)
-    assert best_constant(LOSSES["logistic"], shares, y) == pytest.approx(np.log(n_first / 8), abs=1e-12)
+    assert best_shift(LOSSES["logistic"], shares, y, np.zeros(y.size)) == pytest.approx(np.log(n_first / 8), abs=1e-12)
     for loss in ("squared", "squared_hinge"):
-        assert best_constant(LOSSES[loss], shares, y) == pytest.approx(y.mean(), abs=1e-12)
+        assert best_shift(LOSSES[loss], shares, y, np.zeros(y.size)) == pytest.approx(y.mean(), abs=1e-12)
 
 
 def test_a_separable_problem_has_a_minimum_at_every_penalty():
@@ -250,3 +250,20 @@ def test_a_separable_problem_has_a_minimum_at_every_penalty():
     path = make_path(X, y, "logistic")
     for point in path.path(path.alpha_max * np.geomspace(1.0, 1e-6, 30)):
         assert point.gap <= 1e-6 * path.null_loss
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@pytest.mark.parametrize("tol", [1e-3, 0.1])
+def test_the_gap_bounds_how_far_a_rough_solution_is_from_the_minimum(loss, tol):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, weight = rng.standard_normal((30, 8)), rng.uniform(0.2, 3.0, 30)
+        y = np.where(X[:, 0] + rng.standard_normal(30) > 0.4, 1.0, -1.0)
+        rough, exact = (
+            PenalizedPath(as_columns(X, weight), y, LOSSES[loss], np.ones(8), sparse_share=0.7, ridge_share=0.3, tol=t)
+            for t in (tol, 1e-10)
+        )
+        for share in (0.5, 0.1, 0.02):
+            alpha = share * exact.alpha_max
+            found = rough.solve(alpha)
+            assert found.gap >= found.objective - exact.solve(alpha).objective - 1e-12

@@ -156,7 +156,7 @@ class PenalizedPath:
         self._A = np.empty((64, y.size))  # columns of the working set, one per row, times the root of p
         self._gram = np.empty((0, 0))
         self._Ay = np.empty(0)
-        self._state = self._evaluate(np.empty(0), best_constant(loss, self._p, y))
+        self._state = self._evaluate(np.empty(0), best_shift(loss, self._p, y, np.zeros(y.size), float(self._p @ y)))
         gradient = self._gradients([self._state])[:, 0]
         norms = self.penalty.dual_norms(gradient)
         size = np.sqrt(columns.norm2[self._order] / columns.total) * self._scale
@@ -252,6 +252,9 @@ class PenalizedPath:
         for _ in range(_NEWTON_STEPS):
             if not self._newton_step(alpha, tol):
                 break
+        # the sum of the derivatives is zero then, which makes them, scaled, a point of the dual problem
+        shift = best_shift(self.loss, self._p, self.y, self._state.outputs)
+        self._state = self._evaluate(self._state.w, self._state.b + shift)
 
     def _newton_step(self, alpha: float, tol: float) -> bool:
         """A proximal Newton step over the groups that are active or violate their conditions; False at the minimum."""
@@ -366,7 +369,7 @@ class PenalizedPath:
     def _dual_objective(self, alpha: float, state: _State, gradient: np.ndarray) -> float:
         """The objective of the dual point that the residuals give, as it is or scaled so that it is feasible."""
         penalty = self.penalty.at(alpha * self.sparse_share, alpha * self.ridge_share)
-        derivative = state.derivative - float(self._p @ state.derivative)
+        derivative = state.derivative
         as_it_is = -np.inf
         if penalty.l2 > 0 or np.isfinite(penalty.bound):
             as_it_is = -float(self._p @ self.loss.conjugate(derivative, self.y)) - penalty.conjugate(gradient)
@@ -375,18 +378,20 @@ class PenalizedPath:
         return max(as_it_is, -float(self._p @ self.loss.conjugate(factor * derivative, self.y)))
 
 
-def best_constant(loss: Loss, shares: np.ndarray, y: np.ndarray) -> float:
-    """The output of least mean loss, by Newton's method with bisection between the extremes of the target."""
-    low, high = float(y.min()), float(y.max())
-    low, high = min(low, -1e3 if low < 0 else low), max(high, 1e3 if high > 0 else high)
-    b = float(shares @ y)
+def best_shift(loss: Loss, shares: np.ndarray, y: np.ndarray, outputs: np.ndarray, start: float = 0.0) -> float:
+    """What to add to all outputs for the least mean loss, by Newton's method within a bracket."""
+    low, high, shift = -np.inf, np.inf, start
     for _ in range(200):
-        outputs = np.full(y.size, b)
-        slope = float(shares @ loss.derivative(outputs, y))
-        curvature = float(shares @ loss.second_derivative(outputs, y))
-        low, high = (b, high) if slope < 0 else (low, b)
-        step = -slope / curvature if curvature > 0 else np.inf
-        if abs(step) <= 1e-15 * max(1.0, abs(b)):
+        slope = float(shares @ loss.derivative(outputs + shift, y))
+        if slope == 0.0:
             break
-        b = b + step if low < b + step < high else 0.5 * (low + high)
-    return b
+        low, high = (shift, high) if slope < 0 else (low, shift)
+        curvature = float(shares @ loss.second_derivative(outputs + shift, y))
+        moved = shift - slope / curvature if curvature > 0 else np.nan
+        if not low < moved < high:
+            is_bracketed = np.isfinite(low) and np.isfinite(high)
+            moved = 0.5 * (low + high) if is_bracketed else shift - np.sign(slope) * max(1.0, abs(shift))
+        if abs(moved - shift) <= 1e-16 * max(1.0, abs(shift)):
+            break
+        shift = moved
+    return shift

@@ -95,7 +95,10 @@ class SparsityPenalty:
         return total
 
     def prox(self, v: np.ndarray, step: float) -> np.ndarray:
-        """:math:`\\arg\\min_u \\tfrac12 \\|u - v\\|^2 + \\text{step} \\cdot \\text{penalty}(u)`, exactly."""
+        """:math:`\\arg\\min_u \\tfrac12 \\|u - v\\|^2 + \\text{step} \\cdot \\text{penalty}(u)`.
+
+        A bound asks for ``l1_ratio=1``.
+        """
         u = soft_threshold(v, step * self.alpha * self.l1_ratio)
         if self.l1_ratio < 1.0:
             norms = self.group_norms(u)

@@ -102,8 +102,9 @@ class FSV(CostedRanker):
     ranking_, support_, path_, stop_, n_chosen_
         As for every ranker.
     certificate_ : dict
-        ``converged``, ``objective``, ``gap`` (largest duality gap along the path: how far objectives are, at most,
-        from their minimum), ``relative_gap`` (of the loss without features), and, with a given C, ``n_iter`` and
+        Of the model at the end of the path, before ``stop`` cuts it: ``converged``, ``objective`` (mean loss plus alpha
+        times the penalty), ``gap`` (largest duality gap along the path: how far objectives are, at most, from their
+        minimum), ``relative_gap`` (of the loss without features), and, with a given C, ``n_iter`` and
         ``objectives`` of the programs.
 
     Notes
@@ -115,6 +116,10 @@ class FSV(CostedRanker):
     Few rows and many columns: run to the end it finds the smallest set that separates, and overfits. Stop it at k
     features, or hold out rows (Lal et al. 2006, Sec. 4.3: early stopping). Where features are correlated, :class:`RFE`
     and :class:`L1SVM` rank them better.
+
+    The weights of a quantity's model count in units of its standard deviation. A number k, or ``max_iter``, may end the
+    programs before nothing changes: then the model is that of the last tangent. ``C_min_`` is the largest C at which
+    the programs end with the first, without weights; another start might find some.
 
     Features rank by how many programs they had a weight in, then by its size: sets of different k are not nested.
 

@@ -75,8 +75,9 @@ class GroupLasso(GroupPenaltyRanker):
     ranking_, support_, path_, stop_, n_chosen_
         As for every ranker.
     certificate_ : dict
-        ``converged``, ``objective``, ``gap`` (largest duality gap along the path: how far objectives are, at most,
-        from their minimum), ``relative_gap`` (of the loss without features), and ``kkt`` (largest violation of the
+        Of the model at the end of the path, before ``stop`` cuts it: ``converged``, ``objective`` (mean loss plus alpha
+        times the penalty), ``gap`` (largest duality gap along the path: how far objectives are, at most, from their
+        minimum), ``relative_gap`` (of the loss without features), and ``kkt`` (largest violation of the
         conditions for a minimum).
 
     Notes

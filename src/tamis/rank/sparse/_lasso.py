@@ -17,7 +17,7 @@ class Lasso(SmoothLossRanker):
               \qquad\text{or}\qquad \min_{w, b} \sum_i (w^\top x_i + b - y_i)^2 \ \text{ with } \|w\|_1 \le s
 
     (Lal et al. 2006, Sec. 4.4). The two are one problem: the minimum at :math:`\alpha` is that of the second at
-    :math:`s = \|w(\alpha)\|_1`, and :math:`\alpha` is the multiplier of its constraint. Classes are 1 and -1, each
+    :math:`s = \|w(\alpha)\|_1`, and :math:`2 n \alpha` is the multiplier of its constraint. Classes are 1 and -1, each
     against the others where there are more than two.
 
     Parameters
@@ -75,8 +75,9 @@ class Lasso(SmoothLossRanker):
     ranking_, support_, path_, stop_, n_chosen_
         As for every ranker.
     certificate_ : dict
-        ``converged``, ``objective``, ``gap`` (largest duality gap along the path: how far objectives are, at most,
-        from their minimum), ``relative_gap`` (of the loss without features), and ``kkt`` (largest violation of the
+        Of the model at the end of the path, before ``stop`` cuts it: ``converged``, ``objective`` (mean loss plus alpha
+        times the penalty), ``gap`` (largest duality gap along the path: how far objectives are, at most, from their
+        minimum), ``relative_gap`` (of the loss without features), and ``kkt`` (largest violation of the
         conditions for a minimum).
 
     Notes

@@ -1,4 +1,4 @@
-"""The potential support vector machine: features whose correlation with the error exceeds epsilon."""
+"""The potential support vector machine: features that the error stays correlated with, up to epsilon."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tamis.rank.sparse._smooth_loss import SmoothLossRanker
 
 
 class PotentialSVM(SmoothLossRanker):
-    r"""The potential support vector machine: features whose correlation with the error exceeds epsilon.
+    r"""The potential support vector machine: features that the error stays correlated with, up to epsilon.
 
     .. math:: \min_w \frac{1}{2n} \|X w\|^2 - \frac{1}{n} y^\top X w + \alpha \|w\|_1, \qquad |w_j| \le C
 
@@ -78,8 +78,9 @@ class PotentialSVM(SmoothLossRanker):
     ranking_, support_, path_, stop_, n_chosen_
         As for every ranker.
     certificate_ : dict
-        ``converged``, ``objective``, ``gap`` (largest duality gap along the path: how far objectives are, at most,
-        from their minimum), ``relative_gap`` (of the loss without features), and ``kkt`` (largest violation of the
+        Of the model at the end of the path, before ``stop`` cuts it: ``converged``, ``objective`` (mean loss plus alpha
+        times the penalty), ``gap`` (largest duality gap along the path: how far objectives are, at most, from their
+        minimum), ``relative_gap`` (of the loss without features), and ``kkt`` (largest violation of the
         conditions for a minimum).
 
     Notes

@@ -63,7 +63,8 @@ class ZeroNorm(Ranker):
         than k features are left, which is what makes the method work on few rows.
     loss : {"auto", "squared_hinge", "hinge", "squared", "sparse_fisher"}, default="auto"
         "auto" is the squared hinge for classes and the squared error for a quantity. "squared" of classes is Fisher's
-        discriminant; "sparse_fisher" has the l1 norm of its dual variables in place of the squared norm.
+        discriminant; "sparse_fisher" has the l1 norm of its dual variables in place of half the
+        squared norm, and half the squared errors; C is raised where no variable would be left.
     C : float or "auto", default=1.0
         Cost of errors against half the squared norm, for a linear kernel whose diagonal is about one: the inner product
         over the number of features. "auto" is chosen by cross-validation, among powers of ten, with as many features as
@@ -119,8 +120,8 @@ class ZeroNorm(Ranker):
         As for every ranker.
     certificate_ : dict
         ``converged``, ``n_iter``, ``change`` (of a scaling factor, in the last round), ``residual`` (largest violation
-        of optimality of any machine) and ``imbalance`` (largest relative difference of the weights of scaled columns
-        from their mean: at a fixed point these are all equal).
+        of optimality of any machine) and ``imbalance`` (largest relative difference of the weights of scaled columns,
+        or groups of them, from their mean: at a fixed point these are all equal).
 
     Notes
     -----
@@ -318,7 +319,9 @@ class ZeroNorm(Ranker):
         self.sigma_[last.alive] = last.updated
         path = [Step(j, value, {"rounds": int(value)}) for j, value in zip(order, criteria, strict=True)]
         self.n_iter_ = len(rounds)
-        ranking = Ranking.from_path(path, candidates.n_candidates, self._certify(rounds, n_rounds))
+        ranking = Ranking.from_path(
+            path, candidates.n_candidates, self._certify(rounds, n_rounds, group_owners(candidates))
+        )
         reason = f"{len(at_end)} {candidates.noun}{'s' * (len(at_end) != 1)} are left after {len(rounds)} rounds"
         return replace(ranking, n_chosen=len(at_end), reason=reason)
 
@@ -329,11 +332,11 @@ class ZeroNorm(Ranker):
         ranking = Ranking.from_path([], candidates.n_candidates, certificate)
         return replace(ranking, n_chosen=0, reason=f"no {candidates.noun} varies")
 
-    def _certify(self, rounds: list[Round], n_rounds: int) -> dict[str, Any]:
+    def _certify(self, rounds: list[Round], n_rounds: int, owners: np.ndarray | None) -> dict[str, Any]:
         last = rounds[-1]
         change = float(np.abs(last.updated - last.sigma).max() / max(float(last.updated.max()), np.finfo(float).tiny))
         left = last.updated > 0
-        sizes = np.sqrt(last.machines.weights2[left])
+        sizes = np.sqrt(mean_over_groups(last.machines.weights2, last.alive, owners)[left])
         imbalance = float(np.abs(sizes / sizes.mean() - 1.0).max()) if sizes.any() else 0.0
         residual = max(done.machines.residual for done in rounds)
         if residual > 1e-6:
