@@ -75,7 +75,8 @@ class TopK(StoppingRule, name="top-k"):
         kept = min(asked, ranking.order.size)
         noun = candidates.noun
         if kept < asked:
-            reason = f"all {kept} {noun}s that could be ranked, though {asked} were asked for: the others add nothing"
+            few = f"all {kept} {noun}s that could be ranked, though {asked} were asked for"
+            reason = f"{few}: the others add nothing, or have no weight"
         elif self.n_features is None:
             reason = f"all {kept} {noun}s, as asked"
         else:

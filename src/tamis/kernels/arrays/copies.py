@@ -17,7 +17,8 @@ import numpy as np
 from scipy import sparse
 
 from tamis.kernels.arrays.blocks import blocks
-from tamis.kernels.arrays.tolerances import ROUNDING, Tolerance
+from tamis.kernels.arrays.columns import Columns
+from tamis.kernels.arrays.tolerances import Tolerance
 
 # Largest difference of the entries of two copies of unit norm. A unit or an offset that was changed costs a copy some
 # digits: an offset of a million standard deviations leaves ten of sixteen.
@@ -93,37 +94,45 @@ def place_columns(X: Any) -> tuple[np.ndarray, np.ndarray]:
     return order[~is_copy], place
 
 
-def later_copies(X: Any, keys: np.ndarray) -> np.ndarray:
-    """Indices of columns that equal one before them to the last digit.
+def later_copies(columns: Columns, scale: np.ndarray) -> np.ndarray:
+    """Indices of columns that, centered and times their factor, equal one before them, or its negative.
 
     Parameters
     ----------
-    X : ndarray or sparse table
-    keys : ndarray of shape (n_columns,)
-        A figure of every column that copies share but for rounding, such as the product with one vector.
+    columns : Columns
+    scale : ndarray of shape (n_columns,)
+        With one over the standard deviation as factor, a column in other units is a copy; with zero it is none.
+
+    Notes
+    -----
+    Cost: a product of the table with one vector; columns whose products agree are compared.
     """
-    order = np.argsort(keys, kind="stable")
-    is_new = np.diff(keys[order], prepend=-np.inf) > ROUNDING.float64 * np.abs(keys).max(initial=0.0)
-    run = np.cumsum(is_new)
-    suspects = np.sort(order[np.bincount(run)[run] > 1])
-    table = sparse.csc_array(X) if sparse.issparse(X) else X
-    seen: set[tuple[bytes, ...]] = set()
-    copies = []
-    for j in suspects.tolist():
-        content = _column_bytes(table, j)
-        if content in seen:
-            copies.append(j)
-        seen.add(content)
-    return np.array(copies, dtype=np.int64)
+    vector = columns.center_rows(np.random.RandomState(0).standard_normal((columns.n_samples, 1)))
+    keys = np.abs(columns.dot(vector)[:, 0] * scale)
+    places = np.flatnonzero(scale > 0)
+    order = places[np.argsort(keys[places], kind="stable")]
+    is_new = np.diff(keys[order], prepend=-np.inf) > _SAME_ENTRY.float64 * keys.max(initial=0.0)
+    starts = np.append(np.flatnonzero(is_new), order.size)
+    copies: list[int] = []
+    for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        if end - start > 1:
+            copies += _later_among(columns, scale, np.sort(order[start:end]))
+    return np.sort(np.array(copies, dtype=np.int64))
 
 
-def _column_bytes(X: Any, j: int) -> tuple[bytes, ...]:
-    if not sparse.issparse(X):
-        return ((X[:, j] + 0.0).tobytes(),)  # so that the two zeros are one
-    part = slice(X.indptr[j], X.indptr[j + 1])
-    stored = np.flatnonzero(X.data[part])  # zeros may be stored, and indices be in any order
-    order = stored[np.argsort(X.indices[part][stored])]
-    return X.indices[part][order].tobytes(), X.data[part][order].tobytes()
+def _later_among(columns: Columns, scale: np.ndarray, suspects: np.ndarray) -> list[int]:
+    """Those of a few columns that are a copy of one before them; a block at a time."""
+    first, copies = np.empty((columns.n_samples, 0)), []
+    for block in blocks(suspects.size, max(1, _BLOCK_ENTRIES // max(columns.n_samples, 1))):
+        Z = columns.columns(suspects[block]) * scale[suspects[block]]
+        for j, z in zip(suspects[block].tolist(), Z.T, strict=True):
+            tolerance = _SAME_ENTRY.float64 * np.abs(z).max() * 10.0
+            distance = np.minimum(np.abs(first - z[:, None]).max(axis=0), np.abs(first + z[:, None]).max(axis=0))
+            if np.any(distance <= tolerance):
+                copies.append(j)
+            else:
+                first = np.column_stack([first, z])
+    return copies
 
 
 def _order_with_copies(X: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tamis.kernels.solvers.penalized_path import PathPoint
 
-_UNCHANGED = 1e-9  # decrease of the objective, relative to that without features, below which nothing has changed
+_UNCHANGED = 1e-9  # relative decrease of the objective, below which nothing has changed
 _LEAST_SLOPE = 1e-9  # of the penalty, relative to its slope at zero: weights beyond are free, and scaling stays finite
 
 
@@ -61,7 +61,7 @@ class ConcavePath:
 
     def has_converged(self, before: PathPoint, after: PathPoint) -> bool:
         """Whether nothing has changed, but for rounding."""
-        return before.objective - after.objective <= _UNCHANGED * self.null_loss
+        return before.objective - after.objective <= _UNCHANGED * before.objective
 
     def path(self, alphas: Sequence[float]) -> Iterator[PathPoint]:
         """Stationary points at decreasing penalties, each sought from w = 0."""

@@ -60,6 +60,8 @@ class CostedRanker(PenalizedRanker):
 
     def _describe_alpha(self, alpha: float) -> str:
         C, C_min = self._cost_of(alpha), self._cost_of(self.alpha_max_)
+        if np.isinf(C):
+            return "C = inf (no errors)"
         return f"C = {C:.4g} ({C / C_min:.2g} times the largest that leaves none)"
 
     def _describe_penalty(self) -> None:

@@ -55,7 +55,7 @@ class HingePath:
     def path(self, alphas: Sequence[float]) -> Iterator[PathPoint]:
         """Minima at decreasing penalties."""
         for alpha in alphas:
-            yield self._point(float(alpha), self._program.solve(alpha * self._penalties, tol=self._tol))
+            yield self.weighted(float(alpha), np.ones(self._scale.size))
 
     def solve(self, alpha: float) -> PathPoint:
         """The minimum at one penalty, through some larger ones: each starts from the last; zero is the hard margin."""
@@ -72,6 +72,9 @@ class HingePath:
 
         Zero is the hard margin: the smallest weights without an error, and the objective is the sum of their penalties.
         """
+        if alpha >= self.alpha_max > 0 and np.all(slopes == 1.0):
+            # at the smallest of these a vertex with weights costs no more than none: take none
+            return self._point(alpha, self._program.solve(2.0 * alpha * self._penalties, tol=self._tol))
         if alpha > 0:
             return self._point(alpha, self._program.solve(alpha * slopes * self._penalties, tol=self._tol))
         if self._hard_program is None:

@@ -71,10 +71,9 @@ class LinearProblem:
         return cls(table, columns, scale, values, None, unit, center, exponents)
 
     def without_copies(self) -> LinearProblem:
-        """The same with factor zero for columns that equal an earlier one: of copies the first gets all the weight."""
-        vector = self.columns.center_rows(np.random.RandomState(0).standard_normal((len(self.Y), 1)))
+        """The same with factor zero for copies of an earlier column, be it in other units: the first has all weight."""
         scale = self.scale.copy()
-        scale[later_copies(self.table, self.columns.dot(vector)[:, 0])] = 0.0
+        scale[later_copies(self.columns, self.scale)] = 0.0
         return replace(self, scale=scale)
 
     @property

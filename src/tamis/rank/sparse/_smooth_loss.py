@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from tamis.base import Candidates
 from tamis.kernels.solvers.losses import LOSSES
@@ -91,8 +93,15 @@ def alpha_of_norm(paths: TargetPaths, max_norm: float, n_alphas: int) -> float:
             low, norm_low = fit.alpha, norm
             break
         high, norm_high = fit.alpha, norm
-    if low is None:
-        return high  # the constraint does not bind: the minimum lies within
+    if low is None:  # the constraint does not bind: the minimum lies within, unless errors vanish as weights grow
+        if fit.loss <= 1e-3 * paths.null_loss and norm_high < (1.0 - 1e-6) * max_norm and fit.loss > 0:
+            warnings.warn(
+                f"weights are still growing at a millionth of the largest penalty, where their norm is {norm_high:.4g} "
+                "times the unit of y; the constraint max_norm does not bind there",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return high
     above, below, last = norm_low - max_norm, norm_high - max_norm, 0
     alpha = low
     for _ in range(_NORM_STEPS):

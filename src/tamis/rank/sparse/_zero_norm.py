@@ -322,8 +322,10 @@ class ZeroNorm(Ranker):
         ranking = Ranking.from_path(
             path, candidates.n_candidates, self._certify(rounds, n_rounds, group_owners(candidates))
         )
-        reason = f"{len(at_end)} {candidates.noun}{'s' * (len(at_end) != 1)} are left after {len(rounds)} rounds"
-        return replace(ranking, n_chosen=len(at_end), reason=reason)
+        n_left, n_done = len(at_end), len(rounds)
+        left = f"{n_left} {candidates.noun}{' is' if n_left == 1 else 's are'} left"
+        reason = f"{left} after {n_done} round{'s' * (n_done != 1)}"
+        return replace(ranking, n_chosen=n_left, reason=reason)
 
     def _conclude_empty(self, candidates: Candidates) -> Ranking:
         """No column varies, among these rows."""
