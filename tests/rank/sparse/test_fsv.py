@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
 from tamis import FSV, L1SVM
@@ -127,6 +128,7 @@ def test_the_logistic_loss_ends_at_a_stationary_point():
     assert abs(derivative.sum()) < 1e-6 * len(y)
 
 
+@pytest.mark.filterwarnings("ignore:FSV's objective was still falling")
 def test_the_first_program_is_the_l1_machine():
     X, y = make_classes(30, 40)
     first, plain = FSV(C=1.0, max_iter=1).fit(X, y), L1SVM(C=0.2).fit(X, y)  # the slope at zero is 5
@@ -144,6 +146,7 @@ def test_a_hard_margin_is_refused_where_classes_overlap():
 # when to stop
 
 
+@pytest.mark.filterwarnings("ignore:FSV's objective was still falling")
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @pytest.mark.parametrize("k", [1, 3, 6, 9])
 def test_programs_end_before_fewer_than_k_are_left(k, loss):
@@ -332,3 +335,12 @@ def test_a_steep_penalty_finds_the_fewest_features_that_separate():
     assert set(np.flatnonzero(found.coef_[0])) == {4, 9}
     assert l1_program.solve(standardized(X)[:, [4]], signs(y), 1.0, np.inf) is None
     assert l1_program.solve(standardized(X)[:, [9]], signs(y), 1.0, np.inf) is None
+
+
+def test_too_few_programs_are_said():
+    X, y = make_classes()
+    n_iter = FSV(C=1.0).fit(X, y).n_iter_
+    assert n_iter > 1
+    with pytest.warns(ConvergenceWarning, match="still falling after 1 programs; raise max_iter=1"):
+        found = FSV(C=1.0, max_iter=1).fit(X, y)
+    assert not found.certificate_["converged"]

@@ -306,8 +306,11 @@ class PenalizedRanker(Ranker):
         """Mean error on held-out rows at every penalty, by models of the training rows."""
         seen = candidates.take_rows(train)
         part = self._pose(seen, y[train])
-        fits = list(self._make_paths(part, seen, part.scale).follow(alphas / self._units(part)[0]))
-        models = [part.model(fit.features, fit.weights, fit.intercept) for fit in fits]
+        models = []
+        for fit in self._make_paths(part, seen, part.scale).follow(alphas / self._units(part)[0]):
+            models.append(part.model(fit.features, fit.weights, fit.intercept))
+            if np.count_nonzero(fit.weights, axis=0).max(initial=0) >= train.size:
+                break  # as many weights as rows can follow any target, and smaller penalties only follow it closer
         # in units of the problem, in which squares of very large or small quantities can be summed
         of_rows = path_outputs(models, safe_indexing(candidates.table, test))
         outputs = [(each - problem.center) / problem.unit for each in of_rows]

@@ -66,6 +66,8 @@ class CostedRanker(PenalizedRanker):
 
     def _describe_penalty(self) -> None:
         self.C_, self.C_min_ = self._cost_of(self.alpha_), self._cost_of(self.alpha_max_)
+        if hasattr(self, "cv_results_"):
+            self.cv_results_["C"] = np.array([self._cost_of(alpha) for alpha in self.cv_results_["alpha"]])
 
     def _held_out_errors(self, problem: LinearProblem, outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """The rate of errors for classes, the absolute error for a quantity."""

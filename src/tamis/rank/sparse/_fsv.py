@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions, safe_indexing
 from tamis.base import Candidates, Ranking, track
@@ -94,7 +96,7 @@ class FSV(CostedRanker):
     alpha_, alpha_max_ : float
         The same as weights of the penalty against the mean loss, ``1 / (n C)``.
     cv_results_ : dict
-        ``alpha``, ``mean_error`` and ``standard_error`` on held-out rows, where C was chosen by cross-validation.
+        ``alpha``, ``C``, ``mean_error``, ``standard_error`` on held-out rows, where C was chosen by cross-validation.
     n_iter_ : int
         Linear programs at a given C; 1 along a path.
     classes_ : ndarray
@@ -235,6 +237,13 @@ class FSV(CostedRanker):
         self.n_iter_ = 1
         if hasattr(self, "_objectives"):
             self.n_iter_ = len(self._objectives)
+            if self.n_iter_ == self.max_iter and not self.early_stopping:
+                certificate["converged"] = False
+                warnings.warn(
+                    f"FSV's objective was still falling after {self.n_iter_} programs; raise max_iter={self.max_iter}",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
             objective_unit = self._units(self._problem)[1]
             certificate |= {
                 "n_iter": len(self._objectives),

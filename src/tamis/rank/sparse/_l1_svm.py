@@ -80,7 +80,7 @@ class L1SVM(CostedRanker):
     alpha_, alpha_max_ : float
         The same as weights of the penalty against the mean loss, ``1 / (n C)``.
     cv_results_ : dict
-        ``alpha``, ``mean_error`` and ``standard_error`` on held-out rows, where C was chosen by cross-validation.
+        ``alpha``, ``C``, ``mean_error``, ``standard_error`` on held-out rows, where C was chosen by cross-validation.
     classes_ : ndarray
         Labels, for classification.
     ranking_, support_, path_, stop_, n_chosen_
