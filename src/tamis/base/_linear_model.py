@@ -27,6 +27,15 @@ class LinearModel:
     intercept: np.ndarray
     classes: np.ndarray | None
 
+    def coefficients(self, n_columns: int) -> tuple[np.ndarray, Any]:
+        """Weights of all columns of a table and the intercept, in scikit-learn's shapes: one row per target of classes.
+
+        Those of columns that are not in the model are zero.
+        """
+        coef = np.zeros((self.intercept.size, n_columns))
+        coef[:, self.features] = self.coef.T
+        return (coef[0], self.intercept[0]) if self.classes is None else (coef, self.intercept)
+
     def decision_function(self, columns: Any) -> np.ndarray:
         """Linear output for the model's own columns, in their order: shape (n_samples, n_targets)."""
         return np.asarray(columns @ self.coef) + self.intercept

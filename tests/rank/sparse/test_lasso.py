@@ -388,3 +388,9 @@ def test_rules_and_comparisons_work_with_it():
     assert 1 <= validated.n_features_ <= X.shape[1]
     found = compare({"lasso": Lasso(n_alphas=20)}, X, y, ks=[2], n_seeds=1, n_random=10)
     assert "lasso" in str(found)
+
+
+def test_a_penalty_and_a_constraint_are_one_too_many():
+    X, y = np.eye(4), np.arange(4.0)
+    with pytest.raises(ValueError, match="alpha and max_norm are two ways to say the penalty"):
+        Lasso(alpha=0.1, max_norm=1.0, task="regression").fit(X, y)

@@ -451,3 +451,10 @@ def test_losses_of_classes_are_refused_for_a_quantity(loss):
     X, y = make_quantity()
     with pytest.raises(ValueError, match=f"loss='{loss}' is for classes.*use loss='squared'"):
         ZeroNorm(loss=loss).fit(X, y)
+
+
+@pytest.mark.parametrize("options", [{"loss": "hinge"}, {"kernel": "rbf"}])
+def test_a_kernel_matrix_that_memory_cannot_hold_is_refused(options):
+    X = np.random.RandomState(0).standard_normal((30_000, 2))
+    with pytest.raises(ValueError, match=r"30000 rows takes 7 GiB.*at most 23170 rows, or use kernel='linear'"):
+        ZeroNorm(**options).fit(X, X[:, 0] > 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -62,6 +63,36 @@ def encode_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if classes.size < 2:
         raise ValueError(f"y holds one class only ({classes.tolist()[0]!r}); at least two classes are needed")
     return classes, codes
+
+
+def class_weights(
+    class_weight: Any, classes: np.ndarray, codes: np.ndarray, row_weight: np.ndarray | None = None
+) -> np.ndarray:
+    """One weight per class: one where ``class_weight`` is None or does not name it; "balanced" makes all sums equal.
+
+    Parameters
+    ----------
+    class_weight : mapping from labels, "balanced" or None
+    classes : ndarray
+        Sorted labels.
+    codes : ndarray of shape (n_samples,)
+        Position of each sample's label among them.
+    row_weight : ndarray of shape (n_samples,) or None
+        How often each row counts, for "balanced".
+    """
+    if class_weight is None:
+        return np.ones(classes.size)
+    if isinstance(class_weight, str):  # "balanced"
+        counts = np.bincount(codes, weights=row_weight, minlength=classes.size)
+        return counts.sum() / (classes.size * counts)
+    labels = classes.tolist()
+    unknown = [label for label in class_weight if label not in labels]
+    if unknown:
+        raise ValueError(f"class_weight names {unknown[0]!r}, which is no class of y")
+    weights = np.array([float(class_weight.get(label, 1.0)) for label in labels])
+    if not (np.all(weights > 0) and np.all(np.isfinite(weights))):
+        raise ValueError(f"class_weight={class_weight!r} must hold positive numbers")
+    return weights
 
 
 def subproblems(codes: np.ndarray, n_classes: int, scheme: str) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:

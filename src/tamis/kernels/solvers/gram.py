@@ -8,6 +8,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg.blas import dger
 
+_MAX_GRAM_BYTES = 2**32  # of a kernel matrix; some three of that size are held
+
 
 class Gram(Protocol):
     """The operations of a solver on a symmetric positive semi-definite matrix K."""
@@ -84,3 +86,14 @@ def add_square(matrix: np.ndarray, column: np.ndarray, factor: float) -> None:
         dger(factor, column, column, a=matrix.T, overwrite_a=1)
     else:
         matrix += (factor * column[:, None]) * column
+
+
+def check_gram_fits(n_rows: int, advice: str) -> None:
+    """Refuse a dense n x n matrix that memory would hardly hold, and say what to do instead."""
+    size = 8 * n_rows**2
+    if size > _MAX_GRAM_BYTES:
+        most = int((_MAX_GRAM_BYTES / 8) ** 0.5)
+        raise ValueError(
+            f"the kernel matrix of {n_rows} rows takes {size / 2**30:.0f} GiB, several times over; give a sample of at "
+            f"most {most} rows, or {advice}"
+        )

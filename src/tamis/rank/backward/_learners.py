@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +9,10 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import type_of_target
 
 from tamis.kernels.arrays.scaling import rescale_safely
-from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task, subproblems
+from tamis.kernels.arrays.targets import class_weights, encode_classes, encode_target, infer_task, subproblems
 
 LOSSES = ("squared_hinge", "hinge", "logistic", "ridge", "epsilon_insensitive")
 
@@ -125,7 +123,7 @@ def pose_subproblems(y: np.ndarray, task: str, learner: Learner) -> list[Subprob
         values = (values if learner.loss == "epsilon_insensitive" else rescale_safely(values))[:, 0]
         return [Subproblem(all_rows, values, np.full(len(y), learner.cost))]
     classes, codes = encode_classes(y)
-    cost = learner.cost * class_weights(learner.class_weight, classes, y)[codes]
+    cost = learner.cost * class_weights(learner.class_weight, classes, codes)[codes]
     if classes.size == 2:
         return [Subproblem(all_rows, np.where(codes == 1, 1.0, -1.0), cost)]
     if learner.multiclass == "multinomial":
@@ -134,18 +132,6 @@ def pose_subproblems(y: np.ndarray, task: str, learner: Learner) -> list[Subprob
     for against, rows in subproblems(codes, classes.size, learner.multiclass):
         posed.append(Subproblem(rows, np.where(codes[rows] == against[0], 1.0, -1.0), cost[rows]))
     return posed
-
-
-def class_weights(class_weight: Any, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """One weight per class."""
-    if isinstance(class_weight, Mapping):
-        unknown = [label for label in class_weight if label not in classes.tolist()]
-        if unknown:
-            raise ValueError(f"class_weight names {unknown[0]!r}, which is no class of y")
-    weights = compute_class_weight(class_weight, classes=classes, y=y)
-    if not (np.all(weights > 0) and np.all(np.isfinite(weights))):
-        raise ValueError(f"class_weight={class_weight!r} must hold positive numbers")
-    return weights
 
 
 def resolve_task(y: np.ndarray, task: str, estimator: Any) -> str:

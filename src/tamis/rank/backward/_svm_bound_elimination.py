@@ -32,12 +32,16 @@ from tamis.kernels.arrays.scaling import (
 )
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.kernels.solvers.feature_kernel import FeatureKernel
+from tamis.kernels.solvers.gram import check_gram_fits
 from tamis.rank.backward._kernel_parameters import KERNEL_CONSTRAINTS
 from tamis.rank.backward._radius_variance_elimination import RadiusVarianceElimination
 from tamis.rank.backward._svm_bounds import Bound, RadiusMarginBound, SpanBound, measure_norms2
 from tamis.rank.backward._warm_started_svms import WarmStartedSVMs
 
-_MAX_GRAM_BYTES = 2**32  # of a kernel matrix; three of that size are held
+_WITHOUT_GRAM = (
+    "use bound='radius-margin', radius='variance', criterion='fixed', kernel='linear', standardize=True and a finite "
+    "C, which need no such matrix"
+)
 _NOISE = 1e-13  # criteria whose difference is this small relative to the bound are equal: it is made of many sums
 
 
@@ -209,7 +213,7 @@ class SVMBoundElimination(BackwardRanker):
             members = [np.flatnonzero(np.isin(features, columns)) for columns in candidates.members]
         if self._is_recursive_elimination():
             return RadiusVarianceElimination(Z, signs, self.C, features, members, tol=self.tol, max_iter=self.max_iter)
-        _check_gram_fits(Z.shape[0])
+        check_gram_fits(Z.shape[0], _WITHOUT_GRAM)
         # Standardized columns have unit variance, also sparse ones, which keep their mean: "scale" is "auto" then.
         gamma = "auto" if self.standardize and self.gamma == "scale" else self.gamma
         kernel = FeatureKernel(Z, self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
@@ -396,16 +400,6 @@ class BoundElimination(Elimination):
     def certificate(self) -> dict[str, Any]:
         """How well the SVMs were trained."""
         return {"converged": self.svms.converged, "residual": self.svms.residual, "n_iter": self.svms.n_iter}
-
-
-def _check_gram_fits(n_rows: int) -> None:
-    size = 8 * n_rows**2
-    if size > _MAX_GRAM_BYTES:
-        raise ValueError(
-            f"the kernel matrix of {n_rows} rows takes {size / 2**30:.0f} GiB, three times over; give a sample "
-            f"of at most {int((_MAX_GRAM_BYTES / 8) ** 0.5)} rows, or use bound='radius-margin', radius='variance', "
-            "criterion='fixed', kernel='linear', standardize=True and a finite C, which need no such matrix"
-        )
 
 
 def _downdate_column(kernel: FeatureKernel, leaving: np.ndarray) -> np.ndarray | None:

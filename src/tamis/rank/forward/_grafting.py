@@ -242,13 +242,10 @@ class Grafting(Ranker):
     def _keep_model(self, problem: GraftingProblem, kept: np.ndarray) -> None:
         """The minimum over the selected features, as fitted attributes."""
         model = problem.model(kept)
-        coef = np.zeros((model.intercept.size, len(problem.search.gradient)))
-        coef[:, kept] = model.coef.T
         self.estimator_ = model
-        if model.classes is None:
-            self.coef_, self.intercept_ = coef[0], model.intercept[0]
-        else:
-            self.coef_, self.intercept_, self.classes_ = coef, model.intercept, model.classes
+        self.coef_, self.intercept_ = model.coefficients(len(problem.search.gradient))
+        if model.classes is not None:
+            self.classes_ = model.classes
 
 
 def _follow_path(search: GraftingSearch, candidates: Candidates, n_top: int | None) -> Iterator[Graft]:

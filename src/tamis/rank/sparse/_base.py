@@ -338,17 +338,13 @@ class PenalizedRanker(Ranker):
         """The minimum over the kept candidates, at the penalty at which the last of them entered."""
         problem, features = self._problem, np.sort(candidates.columns_of(kept)).astype(np.int64)
         fit = self._refit(candidates, kept, features)
-        n_targets = problem.Y.shape[1]
-        weights = np.zeros((features.size, n_targets))
+        weights = np.zeros((features.size, problem.Y.shape[1]))
         weights[np.searchsorted(features, fit.features)] = fit.weights
         model = problem.model(features, weights, fit.intercept)
-        coef = np.zeros((n_targets, candidates.n_columns))
-        coef[:, features] = model.coef.T
         self.estimator_ = model
-        if model.classes is None:
-            self.coef_, self.intercept_ = coef[0], model.intercept[0]
-        else:
-            self.coef_, self.intercept_, self.classes_ = coef, model.intercept, model.classes
+        self.coef_, self.intercept_ = model.coefficients(candidates.n_columns)
+        if model.classes is not None:
+            self.classes_ = model.classes
 
     def _refit(self, candidates: Candidates, kept: np.ndarray, features: np.ndarray) -> SparseFit:
         """The model at the end of the path where it has these features, else another minimum over them."""

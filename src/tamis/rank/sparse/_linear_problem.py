@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from tamis.base import Candidates, LinearModel
 from tamis.kernels.arrays.columns import Columns, as_columns
 from tamis.kernels.arrays.copies import later_copies
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
-from tamis.kernels.arrays.targets import encode_target
+from tamis.kernels.arrays.targets import class_weights, encode_target
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,9 @@ class LinearProblem:
         target = encode_target(y, task)
         row_weight = candidates.sample_weight
         if target.classes is not None and class_weight is not None:
-            row_weight = _weigh_classes(y, target.classes, class_weight, row_weight)
+            rows = np.ones(len(y)) if row_weight is None else row_weight
+            codes = np.searchsorted(target.classes, y)
+            row_weight = rows * class_weights(class_weight, target.classes, codes, rows)[codes]
         elif class_weight is not None:
             raise ValueError("class_weight is for classes, but y holds quantities; use sample_weight")
         exponents = overflow_exponents(candidates.table) if standardize else None
@@ -102,24 +103,6 @@ class LinearProblem:
             with np.errstate(over="ignore"):
                 coef = np.ldexp(coef, -self.exponents[features, None])
         return LinearModel(features, coef, intercept, self.classes)
-
-
-def _weigh_classes(
-    y: np.ndarray, classes: np.ndarray, class_weight: Any, sample_weight: np.ndarray | None
-) -> np.ndarray:
-    """Row weights times those of their classes; "balanced" gives every class the same sum."""
-    rows = np.ones(len(y)) if sample_weight is None else sample_weight
-    codes = np.searchsorted(classes, y)
-    if isinstance(class_weight, Mapping):
-        unknown = [label for label in class_weight if label not in classes.tolist()]
-        if unknown:
-            raise ValueError(f"class_weight names {unknown[0]!r}, which is no class of y")
-        of_class = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
-        if not (np.all(of_class > 0) and np.all(np.isfinite(of_class))):
-            raise ValueError(f"class_weight={class_weight!r} must hold positive numbers")
-    else:
-        of_class = rows.sum() / (classes.size * np.bincount(codes, weights=rows))
-    return rows * of_class[codes]
 
 
 def _standardized(values: np.ndarray, columns: Columns) -> tuple[np.ndarray, float, float]:

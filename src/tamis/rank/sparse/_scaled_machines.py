@@ -19,6 +19,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from tamis.kernels.arrays.columns import as_columns
+from tamis.kernels.solvers.gram import check_gram_fits
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.kernels.solvers.penalized_path import PenalizedPath
 from tamis.kernels.solvers.svm_dual import solve_dual
@@ -108,6 +109,7 @@ class ScaledMachines:
         return Trained(weights2, coef, None, intercept, max(model.residual for model in models))
 
     def _train_dual(self, A: Any, sigma: np.ndarray) -> Trained:
+        check_gram_fits(A.shape[0], "use kernel='linear' and loss='squared_hinge' or 'squared'")
         K = self.kernel_matrix(A @ sparse.diags_array(sigma) if sparse.issparse(A) else A * sigma)
         solutions = [self._solve(K, np.ascontiguousarray(y)) for y in self.Y.T]
         V = np.stack([dual for dual, _, _ in solutions], axis=1)

@@ -58,6 +58,8 @@ class SmoothLossRanker(PenalizedRanker):
         max_norm = self.get_params(deep=False).get("max_norm")
         if max_norm is None:
             return super()._given_alpha(problem, paths)
+        if self.alpha != "auto":  # type: ignore[attr-defined]
+            raise ValueError("alpha and max_norm are two ways to say the penalty; give one of them")
         return alpha_of_norm(paths, float(max_norm) / problem.unit, self.n_alphas)
 
 

@@ -380,20 +380,15 @@ class ZeroNorm(Ranker):
         if self.kernel != "linear":
             self.estimator_: Any = self._train_kernel_model(problem, features)
             return
-        n_targets = problem.Y.shape[1]
-        weights, intercept = np.zeros((features.size, n_targets)), problem.row_shares @ problem.Y
+        weights, intercept = np.zeros((features.size, problem.Y.shape[1])), problem.row_shares @ problem.Y
         varying = np.flatnonzero(problem.scale[features] > 0)
         if varying.size:
             A = prepared_columns(problem, features[varying])
             trained = self._machines(problem, A).train(A, np.ones(varying.size))
             weights[varying], intercept = trained.coef, centered_intercept(problem, features[varying], trained)
         model = problem.model(features, weights, intercept)
-        coef = np.zeros((n_targets, problem.scale.size))
-        coef[:, features] = model.coef.T
         self.estimator_ = model
-        is_quantity = model.classes is None
-        self.coef_: np.ndarray = coef[0] if is_quantity else coef
-        self.intercept_: Any = model.intercept[0] if is_quantity else model.intercept
+        self.coef_, self.intercept_ = model.coefficients(problem.scale.size)
 
     def _train_kernel_model(self, problem: LinearProblem, features: np.ndarray) -> KernelModel:
         A = prepared_columns(problem, features)
