@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.base import ColumnCandidates
+from tamis.rank._linear_problem import LinearProblem
 from tamis.rank.sparse._concave_path import ConcavePath
 from tamis.rank.sparse._hinge_path import HingePath
-from tamis.rank.sparse._linear_problem import LinearProblem
 from tamis.rank.sparse._weighted_logistic import WeightedLogistic
 
 LOSSES = ["hinge", "epsilon_insensitive", "logistic"]

@@ -5,8 +5,8 @@ import pytest
 
 from tamis.base import ColumnCandidates
 from tamis.kernels.solvers.l1_program import InfeasibleError
+from tamis.rank._linear_problem import LinearProblem
 from tamis.rank.sparse._hinge_path import HingePath
-from tamis.rank.sparse._linear_problem import LinearProblem
 from tests.oracles import l1_program as oracle
 
 LOSSES = ["hinge", "epsilon_insensitive"]

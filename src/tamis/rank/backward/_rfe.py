@@ -27,8 +27,8 @@ from tamis.base import (
 )
 from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.kernels.arrays.scaling import standardize_columns
+from tamis.rank._kernel_parameters import KERNEL_CONSTRAINTS
 from tamis.rank.backward._elimination_solver import EliminationSolver
-from tamis.rank.backward._kernel_parameters import KERNEL_CONSTRAINTS
 from tamis.rank.backward._kernel_solver import KernelSolver
 from tamis.rank.backward._learners import LOSSES, Learner, pose_subproblems, read_estimator, resolve_task
 from tamis.rank.backward._refit_solver import RefitSolver

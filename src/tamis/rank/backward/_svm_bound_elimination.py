@@ -33,10 +33,10 @@ from tamis.kernels.arrays.scaling import (
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.kernels.solvers.feature_kernel import FeatureKernel
 from tamis.kernels.solvers.gram import check_gram_fits
-from tamis.rank.backward._kernel_parameters import KERNEL_CONSTRAINTS
+from tamis.kernels.solvers.svm_bounds import Bound, RadiusMarginBound, SpanBound, measure_norms2
+from tamis.kernels.solvers.warm_started_svms import WarmStartedSVMs
+from tamis.rank._kernel_parameters import KERNEL_CONSTRAINTS
 from tamis.rank.backward._radius_variance_elimination import RadiusVarianceElimination
-from tamis.rank.backward._svm_bounds import Bound, RadiusMarginBound, SpanBound, measure_norms2
-from tamis.rank.backward._warm_started_svms import WarmStartedSVMs
 
 _WITHOUT_GRAM = (
     "use bound='radius-margin', radius='variance', criterion='fixed', kernel='linear', standardize=True and a finite "

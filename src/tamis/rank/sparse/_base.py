@@ -26,9 +26,9 @@ from tamis.base import (
     fresh,
     track,
 )
-from tamis.rank.sparse._linear_problem import LinearProblem
+from tamis.rank._linear_problem import LinearProblem
+from tamis.rank._validation import one_standard_error, path_outputs, validation_folds
 from tamis.rank.sparse._target_paths import Entries, PathSolver, SparseFit, TargetPaths, candidate_magnitudes
-from tamis.rank.sparse._validation import one_standard_error, path_outputs, validation_folds
 
 _PATH_END = 1e-3  # of alpha_max: where a path ends, unless it is saturated before
 _UNVALIDATED = 0.1  # of alpha_max: the penalty where there are too few rows to cross-validate it

@@ -11,7 +11,7 @@ import numpy as np
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates
 from tamis.kernels.solvers.losses import LOSSES
-from tamis.rank.sparse._linear_problem import LinearProblem
+from tamis.rank._linear_problem import LinearProblem
 from tamis.rank.sparse._smooth_loss import SmoothLossRanker
 
 

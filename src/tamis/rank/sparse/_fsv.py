@@ -12,11 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions, safe_indexing
 from tamis.base import Candidates, Ranking, track
+from tamis.rank._linear_problem import LinearProblem
+from tamis.rank._rounds import best_round, hold_out, order_by_rounds, round_criteria
 from tamis.rank.sparse._concave_path import ConcavePath
 from tamis.rank.sparse._costed import CostedRanker, resolve_loss
 from tamis.rank.sparse._hinge_path import HingePath
-from tamis.rank.sparse._linear_problem import LinearProblem
-from tamis.rank.sparse._rounds import best_round, hold_out, order_by_rounds, round_criteria
 from tamis.rank.sparse._target_paths import SparseFit, TargetPaths, candidate_magnitudes
 from tamis.rank.sparse._weighted_logistic import WeightedLogistic
 

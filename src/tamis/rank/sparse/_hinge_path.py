@@ -9,7 +9,7 @@ import numpy as np
 from tamis.kernels.arrays.columns import as_columns
 from tamis.kernels.solvers.l1_program import L1Program, L1Solution
 from tamis.kernels.solvers.penalized_path import PathPoint
-from tamis.rank.sparse._linear_problem import LinearProblem
+from tamis.rank._linear_problem import LinearProblem
 
 _STEP_RATIO = 0.3  # between neighbors of the decreasing sequence that leads to a single penalty
 

@@ -11,9 +11,9 @@ import numpy as np
 from tamis._sklearn import Interval, StrOptions
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.kernels.solvers.penalized_path import PenalizedPath
+from tamis.rank._linear_problem import LinearProblem
 from tamis.rank.sparse._costed import CostedRanker, resolve_loss
 from tamis.rank.sparse._hinge_path import HingePath
-from tamis.rank.sparse._linear_problem import LinearProblem
 from tamis.rank.sparse._target_paths import PathSolver
 
 

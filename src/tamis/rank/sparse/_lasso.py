@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 from tamis._sklearn import Interval
-from tamis.rank.sparse._linear_problem import LinearProblem
+from tamis.rank._linear_problem import LinearProblem
 from tamis.rank.sparse._smooth_loss import SmoothLossRanker
 
 

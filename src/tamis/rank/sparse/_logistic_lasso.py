@@ -10,7 +10,7 @@ import numpy as np
 from tamis._sklearn import Interval
 from tamis.base import Candidates
 from tamis.kernels.arrays.targets import infer_task
-from tamis.rank.sparse._linear_problem import LinearProblem
+from tamis.rank._linear_problem import LinearProblem
 from tamis.rank.sparse._smooth_loss import SmoothLossRanker
 
 

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from tamis.base import Candidates
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.kernels.solvers.penalized_path import PenalizedPath
+from tamis.rank._linear_problem import LinearProblem
 from tamis.rank.sparse._base import PenalizedRanker
-from tamis.rank.sparse._linear_problem import LinearProblem
 from tamis.rank.sparse._target_paths import TargetPaths
 
 _NORM_STEPS = 100

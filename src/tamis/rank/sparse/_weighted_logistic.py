@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.kernels.solvers.penalized_path import PathPoint, PenalizedPath
-from tamis.rank.sparse._linear_problem import LinearProblem
+from tamis.rank._linear_problem import LinearProblem
 
 _OF_SMALL_ALPHA = 1e-3  # tolerances of a path are relative to 1000 alpha where the largest alpha is far above
 

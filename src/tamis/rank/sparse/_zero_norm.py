@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,40 +13,33 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
-from tamis._sklearn import Interval, StrOptions, fit_context, safe_indexing
+from tamis._sklearn import Interval, StrOptions, safe_indexing
 from tamis.base import (
-    GROUPS_CONSTRAINT,
     Candidates,
     LinearModel,
-    Ranker,
-    Ranking,
-    Step,
-    StopDecision,
-    StoppingRule,
     fresh,
-    track,
 )
 from tamis.kernels.solvers.feature_kernel import resolve_gamma
-from tamis.rank.sparse._kernel_model import KernelModel
-from tamis.rank.sparse._linear_problem import LinearProblem
-from tamis.rank.sparse._multiplicative_updates import (
+from tamis.rank._kernel_model import KernelModel
+from tamis.rank._linear_problem import LinearProblem
+from tamis.rank._multiplicative_updates import (
     Round,
-    factors_of_candidates,
     group_owners,
     mean_over_groups,
     multiplicative_updates,
     prepared_columns,
 )
-from tamis.rank.sparse._rounds import best_round, hold_out, order_by_rounds, round_criteria
-from tamis.rank.sparse._scaled_machines import KERNELS, ScaledMachines, Trained
+from tamis.rank._rounds import best_round, hold_out, round_criteria
+from tamis.rank._scaled_machines import KERNELS, ScaledMachines, Trained
+from tamis.rank._scaling_base import ScalingRanker
+from tamis.rank._validation import selection_error, validation_folds
 from tamis.rank.sparse._smooth_loss import classification_errors
-from tamis.rank.sparse._validation import selection_error, validation_folds
 
 _COSTS = 10.0 ** np.arange(-2.0, 4.0)  # from which C="auto" is chosen
 _MACHINE_TOL = 1e-9  # of every machine
 
 
-class ZeroNorm(Ranker):
+class ZeroNorm(ScalingRanker):
     r"""The zero norm by multiplicative updates: columns are scaled by their weights until few are left.
 
     .. math:: \min_w \sum_j \log(\epsilon + |w_j|) \ \text{ with }\ y_i (w^\top x_i + b) \ge 1
@@ -153,27 +145,17 @@ class ZeroNorm(Ranker):
     [0, 1, 2, 3, 4]
     """
 
-    one_shot: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = frozenset({"groups", "own_choice", "sample_weight", "sparse"})
-    natural_stop: ClassVar = ("own-choice", {})
-
     _parameter_constraints: ClassVar[dict] = {
-        **Ranker._parameter_constraints,
+        **ScalingRanker._parameter_constraints,
         "loss": [StrOptions({"auto", "squared_hinge", "hinge", "squared", "sparse_fisher"})],
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "kernel": [StrOptions(set(KERNELS))],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
         "degree": [Interval(Real, 1, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, 1, closed="neither")],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "cv": ["cv_object"],
-        "standardize": ["boolean"],
-        "task": [StrOptions({"auto", "regression", "classification"})],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "groups": GROUPS_CONSTRAINT,
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
@@ -219,53 +201,14 @@ class ZeroNorm(Ranker):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ZeroNorm:
-        """Rank the features of ``X`` and decide how many to keep.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
-
-        Returns
-        -------
-        self
-        """
-        self._fit(X, y, sample_weight)
-        return self
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.kernel == "linear"
         return tags
 
-    def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        return self._rank_top(candidates, y, rng, None)
-
-    def _rank_top(
-        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
-    ) -> Ranking:
-        self.C_ = self._validated_cost(candidates, np.asarray(y), n_top) if self.C == "auto" else float(self.C)
-        problem = self._problem = self._pose(candidates, np.asarray(y))
-        n_rounds = self.max_iter
-        if self.early_stopping:
-            n_rounds = self._validated_rounds(candidates, np.asarray(y), problem)
-        rounds: list[Round] = []
-        for done in track(self, self._rounds(candidates, problem), task_name="round", total=n_rounds):
-            rounds.append(done)
-            n_left = len(factors_of_candidates(candidates, done.alive, done.updated))
-            if len(rounds) >= n_rounds or (n_top is not None and n_left < n_top):
-                break
-        return self._conclude(candidates, rounds, n_rounds, n_top)
-
-    def _pose(self, candidates: Candidates, y: np.ndarray) -> LinearProblem:
-        weights = {"task": self.task, "class_weight": self.class_weight}
-        problem = LinearProblem.pose(candidates, y, **weights, standardize=self.standardize)
-        # products of many rounds would tell copies of a column apart by the rounding of the first
-        return problem.without_copies() if candidates.members is None else problem
+    def _prepare(self, candidates: Candidates, y: np.ndarray, problem: LinearProblem, n_top: int | None) -> int:
+        self.C_ = self._validated_cost(candidates, y, problem, n_top) if self.C == "auto" else float(self.C)
+        return self._validated_rounds(candidates, y, problem) if self.early_stopping else self.max_iter
 
     def _loss(self, problem: LinearProblem) -> str:
         is_quantity = problem.classes is None
@@ -300,42 +243,13 @@ class ZeroNorm(Ranker):
         A = prepared_columns(problem, alive)
         return multiplicative_updates(A, alive, group_owners(candidates), self._machines(problem, A), self.tol)
 
-    def _conclude(self, candidates: Candidates, rounds: list[Round], n_rounds: int, n_top: int | None) -> Ranking:
-        """Rank by the last round in which a scaling factor was not zero."""
+    def _criteria(self, factors: Sequence[Mapping[int, float]], order: Sequence[int]) -> list[float]:
+        return round_criteria(factors, order)
+
+    def _certify(self, candidates: Candidates, rounds: Sequence[Round], n_rounds: int) -> dict[str, Any]:
         if not rounds:
-            return self._conclude_empty(candidates)
-        factors = [factors_of_candidates(candidates, done.alive, done.sigma) for done in rounds]
-        last = rounds[-1]
-        at_end = factors_of_candidates(candidates, last.alive, last.updated)
-        if n_top is None or len(at_end) >= n_top:
-            factors.append(at_end)
-        else:  # fewer than asked for would be left: the last update tells the order of those that were
-            weights2 = mean_over_groups(last.machines.weights2, last.alive, group_owners(candidates))
-            factors[-1] = factors_of_candidates(candidates, last.alive, last.sigma * np.sqrt(weights2))
-            at_end = factors[-1]
-        order = order_by_rounds(factors)
-        criteria = round_criteria(factors, order)
-        self.sigma_ = np.zeros(candidates.n_columns)
-        self.sigma_[last.alive] = last.updated
-        path = [Step(j, value, {"rounds": int(value)}) for j, value in zip(order, criteria, strict=True)]
-        self.n_iter_ = len(rounds)
-        ranking = Ranking.from_path(
-            path, candidates.n_candidates, self._certify(rounds, n_rounds, group_owners(candidates))
-        )
-        n_left, n_done = len(at_end), len(rounds)
-        left = f"{n_left} {candidates.noun}{' is' if n_left == 1 else 's are'} left"
-        reason = f"{left} after {n_done} round{'s' * (n_done != 1)}"
-        return replace(ranking, n_chosen=n_left, reason=reason)
-
-    def _conclude_empty(self, candidates: Candidates) -> Ranking:
-        """No column varies, among these rows."""
-        self.sigma_, self.n_iter_ = np.zeros(candidates.n_columns), 0
-        certificate = {"converged": True, "n_iter": 0, "change": 0.0, "residual": 0.0, "imbalance": 0.0}
-        ranking = Ranking.from_path([], candidates.n_candidates, certificate)
-        return replace(ranking, n_chosen=0, reason=f"no {candidates.noun} varies")
-
-    def _certify(self, rounds: list[Round], n_rounds: int, owners: np.ndarray | None) -> dict[str, Any]:
-        last = rounds[-1]
+            return {"converged": True, "n_iter": 0, "change": 0.0, "residual": 0.0, "imbalance": 0.0}
+        last, owners = rounds[-1], group_owners(candidates)
         change = float(np.abs(last.updated - last.sigma).max() / max(float(last.updated.max()), np.finfo(float).tiny))
         left = last.updated > 0
         sizes = np.sqrt(mean_over_groups(last.machines.weights2, last.alive, owners)[left])
@@ -365,30 +279,16 @@ class ZeroNorm(Ranker):
 
     # the model of what is kept
 
-    def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
-        """Rank, stop, and train a machine on what is kept."""
-        ranking, decision = super()._select(candidates, y, rule)
-        kept = (decision.ranking or ranking).order[: decision.n_features]
-        self._keep_model(np.sort(candidates.columns_of(kept)).astype(np.int64))
-        del self._problem
-        return ranking, decision
-
-    def _keep_model(self, features: np.ndarray) -> None:
-        problem = self._problem
-        if problem.classes is not None:
-            self.classes_ = problem.classes
+    def _train(self, problem: LinearProblem, features: np.ndarray) -> LinearModel | KernelModel:
         if self.kernel != "linear":
-            self.estimator_: Any = self._train_kernel_model(problem, features)
-            return
+            return self._train_kernel_model(problem, features)
         weights, intercept = np.zeros((features.size, problem.Y.shape[1])), problem.row_shares @ problem.Y
         varying = np.flatnonzero(problem.scale[features] > 0)
         if varying.size:
             A = prepared_columns(problem, features[varying])
             trained = self._machines(problem, A).train(A, np.ones(varying.size))
             weights[varying], intercept = trained.coef, centered_intercept(problem, features[varying], trained)
-        model = problem.model(features, weights, intercept)
-        self.estimator_ = model
-        self.coef_, self.intercept_ = model.coefficients(problem.scale.size)
+        return problem.model(features, weights, intercept)
 
     def _train_kernel_model(self, problem: LinearProblem, features: np.ndarray) -> KernelModel:
         A = prepared_columns(problem, features)
@@ -400,9 +300,10 @@ class ZeroNorm(Ranker):
 
     # cross-validation and held-out rows
 
-    def _validated_cost(self, candidates: Candidates, y: np.ndarray, n_top: int | None) -> float:
+    def _validated_cost(
+        self, candidates: Candidates, y: np.ndarray, problem: LinearProblem, n_top: int | None
+    ) -> float:
         """The smallest cost with the least error on held-out rows, with as many features as are asked for."""
-        problem = self._pose(candidates, y)
         folds = validation_folds(self.cv, candidates.table, y, problem.classes, self._kept_rows)
         if folds is None:
             return 1.0

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from tamis.base import Candidates
-from tamis.rank.sparse._linear_problem import LinearProblem
-from tamis.rank.sparse._scaled_machines import ScaledMachines, Trained
+from tamis.rank._linear_problem import LinearProblem
+from tamis.rank._scaled_machines import ScaledMachines, Trained
 
 _VANISHED = 1e-5  # of the largest scaling factor: below, a factor is zero and stays there
 _CYCLE = 0.1  # of the last change: a smaller one over two rounds means that factors go back and forth
@@ -29,6 +29,8 @@ class Round:
         Their scaling factors, with which the machines were trained.
     updated : ndarray
         Their factors after the update; zero for those that vanish.
+    strength : ndarray
+        Sizes of the update before any vanishes.
     machines : Trained
     settings : ScaledMachines
         Loss and kernel with which they were trained.
@@ -37,6 +39,7 @@ class Round:
     alive: np.ndarray
     sigma: np.ndarray
     updated: np.ndarray
+    strength: np.ndarray
     machines: Trained
     settings: ScaledMachines
 
@@ -61,14 +64,15 @@ def multiplicative_updates(
     power, exponent = float(alive.size), 1.0
     while alive.size:
         trained = machines.train(A, sigma)
-        updated = sigma * np.sqrt(mean_over_groups(trained.weights2, alive, owners)) ** exponent
+        size = np.sqrt(mean_over_groups(trained.weights2, alive, owners))
+        strength, updated = sigma * size, sigma * size**exponent
         updated[updated <= _VANISHED * updated.max(initial=0.0)] = 0.0
         total = float(updated @ updated)
         if total == 0.0:  # no column makes the squared norm larger: there is nothing to multiply by
-            yield Round(alive, sigma, sigma, trained, machines)
+            yield Round(alive, sigma, sigma, strength, trained, machines)
             return
         updated *= np.sqrt(power / total)
-        yield Round(alive, sigma, updated, trained, machines)
+        yield Round(alive, sigma, updated, strength, trained, machines)
         left = updated > 0
         change = np.abs(updated - sigma).max()
         if change <= tol * updated.max():
@@ -96,14 +100,6 @@ def group_owners(candidates: Candidates) -> np.ndarray | None:
     for candidate, columns in enumerate(candidates.members):
         owners[columns] = candidate
     return owners
-
-
-def factors_of_candidates(candidates: Candidates, alive: np.ndarray, sigma: np.ndarray) -> dict[int, float]:
-    """Scaling factor of every candidate that has one."""
-    places = np.flatnonzero(sigma)
-    if candidates.members is None:
-        return dict(zip(alive[places].tolist(), sigma[places].tolist(), strict=True))
-    return {candidates.candidate_of(int(alive[p])): float(sigma[p]) for p in places}
 
 
 def prepared_columns(problem: LinearProblem, features: np.ndarray) -> Any:

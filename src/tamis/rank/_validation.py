@@ -13,7 +13,7 @@ from sklearn.model_selection import check_cv
 
 from tamis._sklearn import safe_indexing
 from tamis.base import Candidates, LinearModel, rule_class
-from tamis.rank.sparse._linear_problem import LinearProblem
+from tamis.rank._linear_problem import LinearProblem
 
 
 def validation_folds(

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from tamis.base import ColumnCandidates
-from tamis.rank.sparse._linear_problem import LinearProblem
+from tamis.rank._linear_problem import LinearProblem
 
 
 def pose(X, y, *, sample_weight=None, task="auto", class_weight=None, standardize=True):

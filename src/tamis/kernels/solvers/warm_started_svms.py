@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from tamis.kernels.solvers.gram import DenseGram
+from tamis.kernels.solvers.svm_bounds import TrainedSVM
 from tamis.kernels.solvers.svm_dual import NOT_SEPARABLE, DualSVM
-from tamis.rank.backward._svm_bounds import TrainedSVM
 
 
 class WarmStartedSVMs:

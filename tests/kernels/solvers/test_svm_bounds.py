@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tamis.kernels.solvers.feature_kernel import FeatureKernel
+from tamis.kernels.solvers.svm_bounds import RadiusMarginBound, SpanBound, contract_changes
 from tamis.kernels.solvers.svm_dual import solve_dual
-from tamis.rank.backward._svm_bounds import RadiusMarginBound, SpanBound, contract_changes
-from tamis.rank.backward._warm_started_svms import WarmStartedSVMs
+from tamis.kernels.solvers.warm_started_svms import WarmStartedSVMs
 from tests.oracles import svm_bounds as oracle
 
 PARAMETERS = {"gamma": 0.2, "degree": 2, "coef0": 1.0}
@@ -173,7 +173,7 @@ def test_a_linear_kernel_in_closed_form_is_a_linear_kernel_in_blocks(bound, monk
     closed = FeatureKernel(Z)
     plain = FeatureKernel(Z, "poly", gamma=1.0, degree=1, coef0=0.0)  # the same, by another name
     at = trained_bound(bound, closed, y, 0.2)
-    monkeypatch.setattr("tamis.rank.backward._svm_bounds._NUMBERS", 150)
+    monkeypatch.setattr("tamis.kernels.solvers.svm_bounds._NUMBERS", 150)
     np.testing.assert_allclose(at.changes(plain, plain.remaining), at.changes(closed, closed.remaining), rtol=1e-10)
     np.testing.assert_allclose(at.gradient(plain, plain.remaining), at.gradient(closed, closed.remaining), rtol=1e-9)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tamis.rank.sparse._scaled_machines import ScaledMachines
+from tamis.rank._scaled_machines import ScaledMachines
 from tests.oracles import zero_norm as oracle
 
 LOSSES = ["squared_hinge", "hinge", "squared"]

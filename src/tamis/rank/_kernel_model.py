@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis.rank.sparse._linear_problem import LinearProblem
-from tamis.rank.sparse._scaled_machines import ScaledMachines, Trained
+from tamis.rank._linear_problem import LinearProblem
+from tamis.rank._scaled_machines import ScaledMachines, Trained
 
 
 class KernelModel:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tamis.rank.sparse._rounds import best_round, hold_out, order_by_rounds, round_criteria
+from tamis.rank._rounds import best_round, hold_out, order_by_rounds, round_criteria
 
 
 def test_the_last_round_decides_then_the_size():
