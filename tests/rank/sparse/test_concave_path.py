@@ -39,6 +39,15 @@ def objective(point, problem, X, loss, steepness=5.0):
     return errors.mean() + point.alpha * np.sum(1.0 - np.exp(-steepness * np.abs(point.weights)))
 
 
+def test_the_objective_never_rises_where_almost_free_weights_separate_the_classes():
+    path, _, _, _ = make("logistic", 24.0, seed=5934)
+    alpha, point, values = 0.22854814894622644 * path.alpha_max, None, []
+    for _ in range(6):
+        point = path.linearize(alpha, point)
+        values.append(point.objective)
+    assert np.all(np.diff(values) <= 1e-7 * path.null_loss)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @given(seed=st.integers(0, 2**20), share=st.floats(0.02, 0.9), steepness=st.floats(0.2, 30.0))
 @settings(max_examples=8, deadline=None)

@@ -333,6 +333,16 @@ class PenalizedPath:
             norms = self.penalty.dual_norms(gradients[:, min(n_solved, len(chunk) - 1)])
             self._extend(np.union1d(entering, self._most_correlated(norms)) if done < len(alphas) else entering)
 
+    def start_from(self, point: PathPoint) -> None:
+        """Go on from the weights of a point, whatever its penalty: no objective of what follows is above its own."""
+        place = np.empty_like(self._order)
+        place[self._order] = np.arange(self._order.size)
+        groups = np.unique(np.searchsorted(self.penalty.starts, place[point.active], side="right") - 1)
+        self._extend(groups[~self._is_working[groups]])
+        w = np.zeros(self._order.size)
+        w[place[point.active]] = point.weights
+        self._state = self._evaluate(w[self.penalty.columns_of(self._groups)], point.intercept)
+
     def solve(self, alpha: float) -> PathPoint:
         """The minimum at one penalty, through a few larger ones that are solved roughly."""
         n_steps = int(np.ceil(np.log(max(self.alpha_max / alpha, 1.0)) / -np.log(_STEP_RATIO))) if alpha > 0 else 8

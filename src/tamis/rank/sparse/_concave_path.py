@@ -27,8 +27,8 @@ class WeightedSolver(Protocol):
     alpha_max: float
     null_loss: float
 
-    def weighted(self, alpha: float, slopes: np.ndarray) -> PathPoint:
-        """The minimum where column j has the penalty ``alpha * slopes[j]``."""
+    def weighted(self, alpha: float, slopes: np.ndarray, start: PathPoint | None = None) -> PathPoint:
+        """The minimum where column j has the penalty ``alpha * slopes[j]``, sought from a point (from zero: None)."""
 
 
 class ConcavePath:
@@ -54,7 +54,7 @@ class ConcavePath:
         slopes = np.ones(self._n_columns)
         if point is not None:
             slopes[point.active] = np.maximum(np.exp(-self._steepness * np.abs(point.weights)), _LEAST_SLOPE)
-        found = self._solver.weighted(alpha * self._steepness, slopes)
+        found = self._solver.weighted(alpha * self._steepness, slopes, point)
         penalty = float(-np.expm1(-self._steepness * np.abs(found.weights)).sum())
         objective = found.loss + alpha * penalty if alpha > 0 else penalty  # a hard margin allows no errors
         return replace(found, alpha=alpha, objective=objective)

@@ -67,10 +67,11 @@ class HingePath:
         [point] = self.path([alpha])
         return point
 
-    def weighted(self, alpha: float, slopes: np.ndarray) -> PathPoint:
+    def weighted(self, alpha: float, slopes: np.ndarray, start: PathPoint | None = None) -> PathPoint:
         """The minimum where the weight of every scaled column has a penalty of its own, ``alpha`` times its slope.
 
         Zero is the hard margin: the smallest weights without an error, and the objective is the sum of their penalties.
+        ``start`` is not used: the simplex method goes on from its last basis.
         """
         if alpha >= self.alpha_max > 0 and np.all(slopes == 1.0):
             # at the smallest of these a vertex with weights costs no more than none: take none

@@ -28,9 +28,12 @@ class WeightedLogistic:
         equal = self._make_path(np.ones(scale.size))
         self.alpha_max, self.null_loss = equal.alpha_max, equal.null_loss
 
-    def weighted(self, alpha: float, slopes: np.ndarray) -> PathPoint:
-        """The minimum where column j has the penalty ``alpha * slopes[j]``."""
-        [point] = self._make_path(slopes).path([alpha])
+    def weighted(self, alpha: float, slopes: np.ndarray, start: PathPoint | None = None) -> PathPoint:
+        """The minimum where column j has the penalty ``alpha * slopes[j]``, sought from a point (from zero: None)."""
+        path = self._make_path(slopes)
+        if start is not None:
+            path.start_from(start)
+        [point] = path.path([alpha])
         raised = point.kkt * (2.0 * float(np.abs(point.weights).sum()) + abs(point.intercept))
         return replace(point, gap=min(point.gap, raised))
 
