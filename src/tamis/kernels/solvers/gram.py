@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg.blas import dger
 
+_MAX_FORMED_BYTES = 2**26  # of a product that is formed only because it is quicker
 _MAX_GRAM_BYTES = 2**32  # of a kernel matrix; some three of that size are held
 
 
@@ -53,28 +54,52 @@ class DenseGram:
 
 
 class FactorGram:
-    """``T' T`` of a table with few rows, one feature each, dense or sparse, never formed."""
+    """``T' T`` of a table with one feature per row, dense or sparse: formed only where the table is not much smaller.
+
+    Attributes
+    ----------
+    table : table of shape (n_features, n_rows)
+    diagonal : ndarray of shape (n_rows,)
+    """
 
     def __init__(self, table: Any) -> None:
-        self.replace(table)
+        self._set_table(table)
+        self._product = table.T @ table if self._is_worth_forming() else None
 
-    def replace(self, table: Any) -> None:
-        """Take another table."""
+    def _set_table(self, table: Any) -> None:
         is_sparse = sparse.issparse(table)
         self.table = table.tocsc() if is_sparse else table
         self.diagonal = table.multiply(table).sum(axis=0) if is_sparse else np.einsum("ij,ij->j", table, table)
 
+    def _is_worth_forming(self) -> bool:
+        n_features, n_rows = self.table.shape
+        return not sparse.issparse(self.table) and 8 * n_rows**2 <= _MAX_FORMED_BYTES and 4 * n_features >= n_rows
+
+    def downdate(self, table: Any, columns: np.ndarray) -> None:
+        """Take the table without the given features, of which ``columns`` are the values."""
+        self._set_table(table)
+        if self._product is None or not self._is_worth_forming():
+            self._product = None
+        elif len(columns) == 1:
+            add_square(self._product, columns[0], -1.0)
+        else:
+            self._product -= columns.T @ columns
+
     def times(self, values: np.ndarray) -> np.ndarray:
         """``T' (T values)``."""
-        return (self.table @ values) @ self.table
+        return (self.table @ values) @ self.table if self._product is None else self._product @ values
 
     def column(self, rows: np.ndarray, j: int) -> np.ndarray:
         """``T[:, rows]' T[:, j]``."""
+        if self._product is not None:
+            return self._product[j].take(rows)
         own = self.table[:, j]
         return (own.toarray().ravel() if sparse.issparse(own) else own) @ self.table[:, rows]
 
     def block(self, rows: np.ndarray) -> np.ndarray:
         """``T[:, rows]' T[:, rows]``."""
+        if self._product is not None:
+            return self._product[np.ix_(rows, rows)]
         part = self.table[:, rows]
         product = part.T @ part
         return product.toarray() if sparse.issparse(product) else product

@@ -115,7 +115,7 @@ class TallLinearSolver(SubproblemSolver):
 
     def _downdate(self, group: RowGroup, columns: np.ndarray, table: Any) -> None:
         """The active-set method's part of an elimination."""
-        group.data.replace(table)
+        group.data.downdate(table, columns)
         for model in group.models:
             if len(columns) == 1:
                 model.downdate(columns[0])
