@@ -462,3 +462,8 @@ def test_a_dictionary_has_no_inverse_that_could_be_mistaken_for_the_variables(X,
     found = GramSchmidt(stop=2, dictionary=Monomials(2)).fit(X, y)
     with pytest.raises((AttributeError, NotImplementedError, ValueError), match="dictionary"):
         found.inverse_transform(found.transform(X))
+
+
+def test_a_truth_value_is_no_number_of_features():
+    with pytest.raises(ValueError, match="stop=True is neither"):
+        MaxVariance(stop=True).fit(np.eye(4))

@@ -154,6 +154,23 @@ def test_weights_go_to_the_ranker_of_each_fold(problem):
     np.testing.assert_allclose(found.stop_.curve, np.mean(expected, axis=0), rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "make_cv", [list, lambda folds: PredefinedSplit(np.arange(70) % 3)], ids=["rows", "predefined"]
+)
+def test_folds_given_as_rows_are_those_of_the_table_that_was_given(problem, make_cv):
+    X, y = problem
+    weight = np.ones(70)
+    weight[[0, 5, 6, 40]] = 0.0
+    rows = np.arange(70)
+    folds = [(rows[rows % 3 != fold], rows[rows % 3 == fold]) for fold in range(3)]
+    found = CorrelationScore(stop=CrossValidation(LinearRegression(), cv=make_cv(folds)))
+    found.fit(X, y, sample_weight=weight)
+    kept = np.flatnonzero(weight)
+    places = [tuple(np.flatnonzero(np.isin(kept, part)) for part in fold) for fold in folds]
+    expected = CorrelationScore(stop=CrossValidation(LinearRegression(), cv=places)).fit(X[kept], y[kept])
+    np.testing.assert_array_equal(found.stop_.curve, expected.stop_.curve)
+
+
 def test_folds_in_parallel_give_the_same_answer(problem):
     serial = CorrelationScore(stop=CrossValidation(LinearRegression())).fit(*problem).stop_
     with parallel_config(backend="threading"):

@@ -17,6 +17,7 @@ from tamis.base._ranker import CAPABILITIES, Ranker, fresh
 from tamis.base._ranking import Ranking, Step, StopDecision
 from tamis.base._rules import StoppingRule, rankings_at, rule_class, rule_names
 from tamis.base._sequential import SequentialRanker
+from tamis.base._validation import split_rows
 
 __all__ = [
     "CAPABILITIES",
@@ -47,5 +48,6 @@ __all__ = [
     "read_groups",
     "rule_class",
     "rule_names",
+    "split_rows",
     "track",
 ]

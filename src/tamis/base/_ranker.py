@@ -233,6 +233,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         if isinstance(stop, str):
             name, parameters = self.natural_stop if stop == "auto" else (stop, {})
             return rule_class(name)(**parameters)
+        if isinstance(stop, bool):
+            raise ValueError(f"stop={stop} is neither a rule nor a number; give how many features to keep, or 'auto'")
         if isinstance(stop, type):
             raise ValueError(f"stop={stop.__name__} is a class; give an instance: stop={stop.__name__}()")
         if isinstance(stop, Real):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import PredefinedSplit, check_cv
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
@@ -80,6 +82,26 @@ def drop_weightless(
         return X, y, sample_weight
     rows = np.flatnonzero(sample_weight)
     return safe_indexing(X, rows), None if y is None else np.asarray(y)[rows], sample_weight[rows]
+
+
+def split_rows(
+    cv: Any, table: Any, y: np.ndarray, *, classifier: bool, kept_rows: np.ndarray | None
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Training and test rows of every fold.
+
+    Folds that are given as rows speak of the table given to ``fit``, of which ``kept_rows`` are left (None: all).
+    """
+    splitter = check_cv(cv, y, classifier=classifier)
+    folds = list(splitter.split(table, y))
+    names_rows = isinstance(cv, PredefinedSplit) or not (cv is None or isinstance(cv, Integral) or hasattr(cv, "split"))
+    if kept_rows is None or not names_rows:
+        return folds
+    return [(_places(train, kept_rows), _places(test, kept_rows)) for train, test in folds]
+
+
+def _places(rows: np.ndarray, kept_rows: np.ndarray) -> np.ndarray:
+    """Places of the given rows among those that are kept; the others are left out."""
+    return np.flatnonzero(np.isin(kept_rows, rows))
 
 
 def known_names(estimator: BaseEstimator) -> Any:

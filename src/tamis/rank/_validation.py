@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from tamis._sklearn import safe_indexing
-from tamis.base import Candidates, LinearModel, rule_class
+from tamis.base import Candidates, LinearModel, rule_class, split_rows
 from tamis.rank._linear_problem import LinearProblem
 
 
@@ -30,21 +30,12 @@ def validation_folds(
         n_folds = min(5 if cv is None else int(cv), fewest)
         if n_folds < 2:
             return None
-        splitter = check_cv(n_folds, y, classifier=classes is not None)
-        splitter.shuffle, splitter.random_state = True, 0
-    else:
-        splitter = check_cv(cv, y, classifier=classes is not None)
-    folds = list(splitter.split(table, y))
-    if kept_rows is not None and not isinstance(cv, Integral) and cv is not None and not hasattr(cv, "split"):
-        folds = [(_places(train, kept_rows), _places(test, kept_rows)) for train, test in folds]
+        kind = KFold if classes is None else StratifiedKFold
+        cv = kind(n_folds, shuffle=True, random_state=0)
+    folds = split_rows(cv, table, y, classifier=classes is not None, kept_rows=kept_rows)
     if classes is not None:
         folds = [(train, test) for train, test in folds if np.unique(y[train]).size == classes.size]
     return folds or None
-
-
-def _places(rows: np.ndarray, kept_rows: np.ndarray) -> np.ndarray:
-    """Places of the given rows among those that are kept; the others are left out."""
-    return np.flatnonzero(np.isin(kept_rows, rows))
 
 
 def path_outputs(models: Sequence[LinearModel], table: Any) -> list[np.ndarray]:

@@ -11,12 +11,11 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tamis._sklearn import HasMethods, StrOptions, safe_indexing
-from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule, finish, rankings_at, track
+from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule, finish, rankings_at, split_rows, track
 from tamis.kernels.arrays.targets import infer_task
 
 
@@ -105,7 +104,9 @@ class CrossValidation(StoppingRule, name="cross-validation"):
         y = np.asarray(y)
         estimator = _default_estimator(y) if self.estimator is None else self.estimator
         sizes = self._sizes(ranking.order.size)
-        folds = list(check_cv(self.cv, y, classifier=is_classifier(estimator)).split(candidates.table, y))
+        folds = split_rows(
+            self.cv, candidates.table, y, classifier=is_classifier(estimator), kept_rows=ranker._kept_rows
+        )
         with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
             results = parallel(
                 delayed(_fold_scores)(ranker, estimator, self.scoring, candidates, y, train, test, sizes)
