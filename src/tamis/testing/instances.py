@@ -98,6 +98,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"alpha": 0.01, "debias": True},
     ],
     "MCFS": [{}, {"stop": 1, "n_clusters": 2}, {"stop": None, "n_nonzero": 3}],
+    "MED": [{}, {"stop": 1, "p0": 1e-3, "c": 5.0}, {"stop": None, "p0": 1.0}],
     "MaxVariance": [{}, {"stop": 1}, {"stop": None}],
     "NDFS": [{"random_state": 0}, {"stop": 1, "init": "spectral"}, {"stop": None, "gamma": 1e9, "random_state": 0}],
     "NNFS": [{}, {"stop": 1, "step": 0.5}, {"stop": None, "hidden_units": (4,)}],
