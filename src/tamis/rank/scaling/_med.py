@@ -106,7 +106,8 @@ class MED(ScalingRanker):
         How many to keep; "auto" keeps those whose probability of being active is above one half.
     p0 : float or "auto", default="auto"
         Prior probability that a feature (or group) is active; 1 gives all features a weight, as a support vector
-        machine does. "auto" is one tenth over their number.
+        machine does. "auto" is (1 + D)^(-4/3) for D features that vary, of which fewer than one is then expected to be
+        active.
     kappa : float, default=0.5
         Half the prior variance of the weights, for a linear kernel whose diagonal is about one: columns are divided by
         the square root of their number. The original has 1/2; Lal et al. print :math:`e^{-w^2}`, which is 1.
@@ -115,7 +116,7 @@ class MED(ScalingRanker):
         weight. "auto" lets a column be switched on whose correlation with the classes is one tenth, and is at least 10.
     epsilon : float, default=0.1
         For a quantity: errors up to epsilon standard deviations cost nothing.
-    max_iter : int, default=100
+    max_iter : int, default=200
         Newton steps.
     tol : float, default=1e-8
         Largest entry of the projected gradient at which they end.
@@ -190,14 +191,14 @@ class MED(ScalingRanker):
     >>> rng = np.random.RandomState(0)
     >>> X = rng.randn(120, 30)
     >>> y = X[:, 0] - X[:, 7] > 0
-    >>> np.flatnonzero(MED().fit(X, y).get_support())
+    >>> np.flatnonzero(MED(stop=2).fit(X, y).get_support())
     array([0, 7])
 
     Two tasks, with weights of their own on the same features:
 
     >>> tasks = np.repeat(["left", "right"], 60)
     >>> y = np.where(tasks == "left", X[:, 0] - X[:, 7], X[:, 0] + X[:, 7]) > 0
-    >>> found = MED().fit(X, y, tasks=tasks)
+    >>> found = MED(stop=2).fit(X, y, tasks=tasks)
     >>> np.flatnonzero(found.get_support())
     array([0, 7])
     >>> np.sign(found.coef_[:, [0, 7]])
@@ -225,7 +226,7 @@ class MED(ScalingRanker):
         kappa: float = 0.5,
         c: float | str = "auto",
         epsilon: float = 0.1,
-        max_iter: int = 100,
+        max_iter: int = 200,
         tol: float = 1e-8,
         standardize: bool = True,
         task: str = "auto",
@@ -313,12 +314,12 @@ class MED(ScalingRanker):
 
     def _rounds(self, candidates: Candidates, problem: LinearProblem) -> Iterator[MEDRound]:
         alive = np.flatnonzero(problem.scale > 0)
-        self.p0_ = 0.1 / candidates.n_candidates if isinstance(self.p0, str) else float(self.p0)
+        groups = group_owners(candidates)
+        ids, owners = np.unique(alive if groups is None else groups[alive], return_inverse=True)
+        self.p0_ = (1.0 + ids.size) ** (-4 / 3) if isinstance(self.p0, str) else float(self.p0)
         priors = self._priors(problem, self.p0_)
         if not alive.size:
             return
-        groups = group_owners(candidates)
-        ids, owners = np.unique(alive if groups is None else groups[alive], return_inverse=True)
         machines = pose_machines(problem, alive, owners, self._tasks, priors)
         self.c_ = machines.dual.potential.c
         for iterate in newton_steps(machines.dual, self.tol):
@@ -341,7 +342,7 @@ class MED(ScalingRanker):
             "n_iter": len(rounds),
             "objective": last.value,
             "projected_gradient": last.projected_gradient,
-            "duality_gap": dual.duality_gap(last.multipliers, last.gradient),
+            "duality_gap": max(dual.duality_gap(last.multipliers, last.gradient), 0.0),
         }
 
     def _conclude(
@@ -381,7 +382,7 @@ class MED(ScalingRanker):
             if problem.classes is not None:
                 self.classes_ = problem.classes
             models = self._train_tasks(problem, features)
-            self.estimator_ = TaskModel(features, self.tasks_, models, problem.classes)
+            self.estimator_ = TaskModel(features, self.tasks_, models, problem.classes)  # type: ignore[assignment]
             self.coef_, self.intercept_ = stacked_coefficients(models, problem.scale.size)
         del self._tasks
 

@@ -14,6 +14,7 @@ from tamis.rank.scaling._med_dual import MEDDual
 
 _NEGLIGIBLE = 1e-9  # of the largest curvature: columns below are left out of the Hessian matrix, not of the gradient
 _TO_BOUNDARY = 0.995  # share of the way to a bound that a step may go
+_FIRST_MU = 0.1  # of the barrier, times c: a multiplier of that order times a slack of the order of one
 _SUFFICIENT = 1e-4  # of the decrease that the slope foretells (Armijo)
 _MAX_MATRIX_BYTES = 2**32
 
@@ -49,8 +50,8 @@ def newton_steps(dual: MEDDual, tol: float) -> Iterator[Iterate]:
     Each step solves the Newton equations of the perturbed optimality conditions (slacks z of the bounds), and goes so
     far that the barrier function does not fall. Ends once the projected gradient of J is at most ``tol``.
     """
-    lam = starting_point(dual)
-    mu = 0.1 * float(lam.mean())
+    mu = _FIRST_MU * dual.potential.c
+    lam = starting_point(dual, mu)
     z, bias = mu / lam, np.zeros(len(dual.tables))
     W = dual.weights(lam)
     while True:
@@ -71,20 +72,23 @@ def newton_steps(dual: MEDDual, tol: float) -> Iterator[Iterate]:
         if dual.projected_gradient(lam, reduced) <= tol:
             return
         residual = max(np.abs(reduced + z).max(), np.abs(lam * z - mu).max())
-        if residual <= 10.0 * mu:
+        if residual <= max(10.0 * mu, 0.1 * tol):
             mu = max(min(0.2 * mu, mu**1.5), 1e-3 * tol**2)
 
 
-def starting_point(dual: MEDDual) -> np.ndarray:
-    """Multipliers that meet the equality constraints: equal within the signs of a machine, of the best of some sizes."""
+def starting_point(dual: MEDDual, mu: float) -> np.ndarray:
+    """Multipliers equal within the signs of a machine, so that they meet its equality constraint.
+
+    Of the size, among some, at which the barrier function is largest.
+    """
     parts = []
     for sign, weight in zip(dual.signs, dual.of_machines(dual.weight), strict=True):
         totals = np.where(sign > 0, weight[sign > 0].sum(), weight[sign < 0].sum())
         parts.append(weight * totals.min() / totals)
     shape = np.concatenate(parts)
     W = dual.weights(shape)
-    sizes = 0.5 * dual.potential.c * 10.0 ** -np.arange(0.0, 6.0, 0.5)
-    values = [dual.value(size * shape, size * W) for size in sizes]
+    sizes = 0.5 * dual.potential.c * 10.0 ** -np.arange(0.0, 8.0, 0.5)
+    values = [dual.value(size * shape, size * W) + mu * shape.size * np.log(size) for size in sizes]
     return sizes[int(np.argmax(values))] * shape
 
 
@@ -127,7 +131,7 @@ def _to_bound(values: np.ndarray, step: np.ndarray) -> float:
 def newton_system(
     dual: MEDDual, lam: np.ndarray, W: np.ndarray, barrier: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Solver of systems with minus the Hessian matrix of J, plus the diagonal matrix of the barrier.
+    """Solver of systems with minus the Hessian matrix of J, plus the diagonal matrix of the barrier, under constraints.
 
     By a Cholesky factor of the order of the number of multipliers or, by Woodbury's identity, of the number of weights,
     whichever is less.
@@ -223,6 +227,12 @@ def _solver_by_rows(
             coupled.append(part if penalty.members is None else part @ penalty.members)
         stacked = sparse.vstack(coupled) if sparse.issparse(coupled[0]) else np.vstack(coupled)
         matrix += _outer(stacked)
+    # r r' of the constraints r of each machine, times some factor: the step, along which they stay, does not change.
+    # Without, the matrix is singular in their direction where rows are centered and c is large.
+    size = float(np.mean(matrix.diagonal()))
+    for m in range(len(tables)):
+        rows = slice(dual.bounds[m], dual.bounds[m + 1])
+        matrix[rows, rows] += size
     matrix *= signs[:, None]
     matrix *= signs
     matrix[np.diag_indices_from(matrix)] += diagonal
@@ -237,7 +247,7 @@ def _solver_by_columns(
     signs = dual.all_signs
     tables = [table[:, penalty.columns] for table in dual.tables]
     n_machines, n_kept = penalty.W.shape
-    matrix = np.zeros((n_machines, n_kept, n_machines, n_kept))
+    matrix: np.ndarray = np.zeros((n_machines, n_kept, n_machines, n_kept))
     for m, (table, part) in enumerate(zip(tables, dual.of_machines(diagonal), strict=True)):
         scaled = sparse.diags_array(part**-0.5) @ table if sparse.issparse(table) else table * (part**-0.5)[:, None]
         matrix[m, :, m, :] = _outer(scaled.T)
@@ -248,14 +258,26 @@ def _solver_by_columns(
     matrix[np.diag_indices(order)] += 1.0
     factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
 
-    def solve(right: np.ndarray) -> np.ndarray:
+    def to_weights(values: np.ndarray) -> np.ndarray:
+        parts = dual.of_machines(signs[:, None] * values)
+        products = [np.asarray(table.T @ part) for table, part in zip(tables, parts, strict=True)]
+        return penalty.times_root(np.stack(products)).reshape(order, -1)
+
+    def to_multipliers(values: np.ndarray) -> np.ndarray:
+        parts = penalty.times_root(values.reshape(n_machines, n_kept, -1))
+        products = [np.asarray(table @ part) for table, part in zip(tables, parts, strict=True)]
+        return signs[:, None] * np.concatenate(products)
+
+    def solve_once(right: np.ndarray) -> np.ndarray:
         scaled = right / diagonal[:, None]
-        parts = dual.of_machines(signs[:, None] * scaled)
-        product = np.stack([np.asarray(table.T @ part) for table, part in zip(tables, parts, strict=True)])
-        inner = cho_solve(factor, penalty.times_root(product).reshape(order, -1), check_finite=False)
-        inner = penalty.times_root(inner.reshape(n_machines, n_kept, -1))
-        back = np.concatenate([np.asarray(table @ part) for table, part in zip(tables, inner, strict=True)])
-        return scaled - signs[:, None] * back / diagonal[:, None]
+        inner = cho_solve(factor, to_weights(scaled), check_finite=False)
+        return scaled - to_multipliers(inner) / diagonal[:, None]
+
+    def solve(right: np.ndarray) -> np.ndarray:
+        found = solve_once(right)
+        # the difference of two large terms: one step of iterative refinement
+        residual = right - diagonal[:, None] * found - to_multipliers(to_weights(found))
+        return found + solve_once(residual)
 
     return solve
 
