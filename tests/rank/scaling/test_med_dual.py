@@ -182,8 +182,8 @@ def test_the_optimum_is_that_of_a_general_solver(p0, shape, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-@pytest.mark.parametrize("c", [1.01, 1.5, 10.0, 1000.0])
-@pytest.mark.parametrize("p0", [1e-12, 1e-3, 1.0])
+@pytest.mark.parametrize("c", [1.01, 10.0, 1000.0])
+@pytest.mark.parametrize("p0", [1e-12, 1.0])
 def test_the_projected_gradient_and_the_duality_gap_vanish(p0, c, shape, kind):
     dual = make_dual(kind, shape, p0=p0, c=c, kappa=2.0)
     iterates = solve(dual)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -30,6 +29,7 @@ from tamis.rank.scaling._med_machines import (
     within_task_units,
 )
 
+_LARGEST_NORM2 = 1e60  # of a column that is not standardized
 _SAME_NORM = 1e-9  # of the larger one: norms of weights closer than that are equal
 
 
@@ -291,6 +291,12 @@ class MED(ScalingRanker):
 
     def _pose(self, candidates: Candidates, y: np.ndarray) -> LinearProblem:
         problem = super()._pose(candidates, y)
+        largest = int(np.argmax(problem.columns.norm2))
+        if not self.standardize and problem.columns.norm2[largest] > _LARGEST_NORM2:
+            raise ValueError(
+                f"column {candidates.column_name(largest)} is too large for the exponential of its square; use "
+                "standardize=True, or smaller units"
+            )
         self._tasks = self._task_codes(problem)
         if self._tasks is None:
             return problem
@@ -329,21 +335,25 @@ class MED(ScalingRanker):
         if not rounds:
             return {"converged": True, "n_iter": 0, "objective": 0.0, "projected_gradient": 0.0, "duality_gap": 0.0}
         last, dual = rounds[-1].iterate, rounds[-1].machines.dual
-        converged = last.projected_gradient <= self.tol
-        if not converged:
-            warnings.warn(
-                f"MED's projected gradient is {last.projected_gradient:.2g} after {len(rounds)} Newton steps; raise "
-                f"max_iter={self.max_iter}, or tol={self.tol:g}",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
         return {
-            "converged": converged,
+            "converged": self._has_converged(last, len(rounds)),
             "n_iter": len(rounds),
             "objective": last.value,
             "projected_gradient": last.projected_gradient,
             "duality_gap": max(dual.duality_gap(last.multipliers, last.gradient), 0.0),
         }
+
+    def _has_converged(self, last: Iterate, n_steps: int) -> bool:
+        """Whether the projected gradient is small enough; warns if it is not."""
+        if last.projected_gradient <= self.tol:
+            return True
+        warnings.warn(
+            f"MED's projected gradient is {last.projected_gradient:.2g} after {n_steps} Newton steps; raise "
+            f"max_iter={self.max_iter}, or tol={self.tol:g}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+        return False
 
     def _conclude(
         self, candidates: Candidates, rounds: list[ScalingRound], n_rounds: int, n_top: int | None
@@ -395,8 +405,9 @@ class MED(ScalingRanker):
         if not varying.size:
             return constant_models(problem, features, self._tasks)
         machines = pose_machines(problem, varying, np.arange(varying.size), self._tasks, self._priors(problem, p0=1.0))
-        last = deque(islice(newton_steps(machines.dual, self.tol), self.max_iter), maxlen=1)[0]
-        return machines.models(problem, features, last.W, last.bias)
+        steps = list(islice(newton_steps(machines.dual, self.tol), self.max_iter))
+        self._has_converged(steps[-1], len(steps))
+        return machines.models(problem, features, steps[-1].W, steps[-1].bias)
 
 
 def _checked_tasks(tasks: Any, X: Any) -> np.ndarray:

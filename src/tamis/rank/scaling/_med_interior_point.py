@@ -15,7 +15,7 @@ from tamis.rank.scaling._med_dual import MEDDual
 _NEGLIGIBLE = 1e-9  # of the largest curvature: columns below are left out of the Hessian matrix, not of the gradient
 _TO_BOUNDARY = 0.995  # share of the way to a bound that a step may go
 _FIRST_MU = 0.1  # of the barrier, times c: a multiplier of that order times a slack of the order of one
-_SUFFICIENT = 1e-4  # of the decrease that the slope foretells (Armijo)
+_SUFFICIENT = 1e-4  # of the increase that the slope foretells (Armijo)
 _MAX_MATRIX_BYTES = 2**32
 
 
@@ -61,15 +61,14 @@ def newton_steps(dual: MEDDual, tol: float) -> Iterator[Iterate]:
         dz = mu / lam - z - z / lam * step
         step_W = dual.weights(step)
         size = line_search(dual, lam, W, step, step_W, float((gradient + mu / lam) @ step), mu)
-        if size == 0.0:  # rounding leaves nothing to gain
-            return
         lam = lam + size * step
         W = dual.weights(lam)
         z = z + min(1.0, _to_bound(z, dz)) * dz
         z = np.clip(z, 1e-8 * mu / lam, 1e8 * mu / lam)
         reduced = dual.gradient(lam, W) - dual.all_signs * np.repeat(bias, np.diff(dual.bounds))
-        yield Iterate(lam, bias, W, dual.value(lam, W), dual.projected_gradient(lam, reduced), reduced)
-        if dual.projected_gradient(lam, reduced) <= tol:
+        projected_gradient = dual.projected_gradient(lam, reduced)
+        yield Iterate(lam, bias, W, dual.value(lam, W), projected_gradient, reduced)
+        if projected_gradient <= tol or size == 0.0:  # or rounding leaves nothing to gain
             return
         residual = max(np.abs(reduced + z).max(), np.abs(lam * z - mu).max())
         if residual <= max(10.0 * mu, 0.1 * tol):

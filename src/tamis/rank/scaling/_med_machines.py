@@ -153,44 +153,40 @@ def pose_machines(
     """
     A = prepared_columns(problem, features) / np.sqrt(features.size)
     A = A.tocsr() if sparse.issparse(A) else A
-    weight = problem.columns.sqrt_weight**2
-    n_rows, n_targets = problem.Y.shape
-    rows_of_tasks = (
-        [np.arange(n_rows)] if tasks is None else [np.flatnonzero(tasks == t) for t in range(tasks.max() + 1)]
-    )
-    tables, signs, weights, linear, offset = [], [], [], [], []
-    for rows in rows_of_tasks:
-        part, w, Y = (A if tasks is None else A[rows]), weight[rows], problem.Y[rows]
-        mean = np.zeros(features.size)
-        if tasks is not None and not sparse.issparse(A):
-            mean = w @ part / w.sum()
-            part = part - mean
-        if problem.classes is None:
-            part = sparse.vstack([part, part], format="csr") if sparse.issparse(part) else np.vstack([part, part])
-            w, sides = np.concatenate([w, w]), np.repeat([1.0, -1.0], rows.size)
-            Y = sides[:, None]
-            linear.append(sides * np.tile(problem.Y[rows, 0], 2))
-        else:
-            linear.append(np.zeros(rows.size * n_targets))
-        tables += [part] * n_targets
+    weight, n_targets = problem.columns.sqrt_weight**2, problem.Y.shape[1]
+    rows_of_machines, tables, signs, weights, linear, offset = [], [], [], [], [], []
+    for rows in rows_of_tasks(tasks, A.shape[0]):
+        table, mean = (A, np.zeros(features.size)) if tasks is None else _centered(A[rows], weight[rows])
+        w, Y, target = weight[rows], problem.Y[rows], np.zeros(rows.size * n_targets)
+        if problem.classes is None:  # a multiplier for each side of the tube
+            target = np.concatenate([Y[:, 0], -Y[:, 0]])
+            Y, w = np.repeat([[1.0], [-1.0]], rows.size, axis=0), np.concatenate([w, w])
+            table = sparse.vstack([table, table], format="csr") if sparse.issparse(A) else np.vstack([table, table])
+        rows_of_machines += [rows] * n_targets
+        tables += [table] * n_targets
         signs += list(Y.T)
         weights += [w] * n_targets
+        linear.append(target)
         offset += [mean * np.sqrt(features.size)] * n_targets
     c = least_cost(signs, weights, features.size, priors) if priors.c is None else priors.c
     potential: Potential = ClassMargin(c) if problem.classes is not None else TubeMargin(c, priors.epsilon)
     dual = MEDDual(
-        tables,
-        signs,
-        np.concatenate(weights),
-        np.concatenate(linear),
-        potential,
-        owners,
-        priors.p0,
-        priors.kappa,
+        tables, signs, np.concatenate(weights), np.concatenate(linear), potential, owners, priors.p0, priors.kappa
     )
-    return Machines(
-        dual, features, [rows for rows in rows_of_tasks for _ in range(n_targets)], np.stack(offset), n_targets
-    )
+    return Machines(dual, features, rows_of_machines, np.stack(offset), n_targets)
+
+
+def rows_of_tasks(tasks: np.ndarray | None, n_rows: int) -> list[np.ndarray]:
+    """Rows of every task; all of them where there is one."""
+    return [np.arange(n_rows)] if tasks is None else [np.flatnonzero(tasks == t) for t in range(tasks.max() + 1)]
+
+
+def _centered(table: Any, weight: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Columns less their means, and these; a sparse table stays as it is."""
+    if sparse.issparse(table):
+        return table, np.zeros(table.shape[1])
+    mean = weight @ table / weight.sum()
+    return table - mean, mean
 
 
 def least_cost(signs: Sequence[np.ndarray], weights: Sequence[np.ndarray], n_columns: int, priors: Priors) -> float:
@@ -211,7 +207,7 @@ def least_cost(signs: Sequence[np.ndarray], weights: Sequence[np.ndarray], n_col
 def within_task_units(problem: LinearProblem, tasks: np.ndarray, *, standardize: bool) -> LinearProblem:
     """The problem with columns in units of their deviation within tasks, whose biases take up their means."""
     weight = problem.columns.sqrt_weight**2
-    parts = [np.flatnonzero(tasks == t) for t in range(tasks.max() + 1)]
+    parts = rows_of_tasks(tasks, weight.size)
     norm2 = np.sum([as_columns(safe_indexing(problem.table, rows), weight[rows]).norm2 for rows in parts], axis=0)
     varies = (problem.scale > 0) & (norm2 > 0)
     scale = varies.astype(float)
@@ -222,10 +218,9 @@ def within_task_units(problem: LinearProblem, tasks: np.ndarray, *, standardize:
 
 def constant_models(problem: LinearProblem, features: np.ndarray, tasks: np.ndarray | None) -> list[LinearModel]:
     """Models without weights: the mean target of every task."""
-    codes = np.zeros(problem.Y.shape[0], dtype=np.int64) if tasks is None else tasks
-    weights = np.zeros((features.size, problem.Y.shape[1]))
-    shares = problem.row_shares
-    means = [np.average(problem.Y[codes == t], axis=0, weights=shares[codes == t]) for t in range(codes.max() + 1)]
+    weights, shares = np.zeros((features.size, problem.Y.shape[1])), problem.row_shares
+    parts = rows_of_tasks(tasks, shares.size)
+    means = [np.average(problem.Y[rows], axis=0, weights=shares[rows]) for rows in parts]
     return [problem.model(features, weights, mean) for mean in means]
 
 
