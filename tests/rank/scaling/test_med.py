@@ -489,5 +489,5 @@ def test_class_weights_are_refused_for_a_quantity():
 def test_columns_too_large_for_an_exponential_are_named():
     X, y = make_classes()
     X[:, 3] *= 1e100
-    with pytest.raises(ValueError, match="column x3 is too large.*standardize=True"):
+    with pytest.raises(ValueError, match=r"column x3 is too large.*standardize=True"):
         MED(standardize=False).fit(X, y)

@@ -161,13 +161,14 @@ class MED(ScalingRanker):
 
     Notes
     -----
-    Cost of a Newton step: O(n^2 D), or O(n D^2) where there are fewer columns than rows, and some fifteen steps of an
-    interior-point method, however many rows and columns. Sparse tables stay sparse.
+    Cost of a Newton step: O(n^2 D), or O(n D^2) where there are fewer columns than rows, without a matrix of the order
+    of the larger of both; an interior-point method takes ten to forty of them. Sparse tables stay sparse.
 
     The primal problem has the loss :math:`s - 1 - \log s` with :math:`s = c (1 - y f) > 1`, a smooth hinge, and a
-    convex penalty that is quadratic below :math:`2 \kappa p_0`, about :math:`\sqrt{\log(1 / p_0) / \kappa}\, |u|` in
-    the middle, and quadratic again far out: lasso, elastic net and ridge regression in turn. A probability above one
-    half means an expected weight above :math:`\sqrt{\kappa \log(1 / p_0)}`, whatever the number of rows.
+    convex penalty of the expected weights u: quadratic next to zero, then about
+    :math:`\sqrt{\log(1 / p_0) / \kappa}\, |u|`, and quadratic again far out, so that it works like an elastic net. A
+    probability above one half means an expected weight above :math:`\sqrt{\kappa \log(1 / p_0)}`, whatever the number
+    of rows.
 
     Several classes, one against the rest, share the switches, with exponents :math:`\kappa \sum_m w_{mi}^2`: the form
     for several tasks (Jebara 2004). Tasks with rows of their own are given to ``fit``. A row that counts twice is two
