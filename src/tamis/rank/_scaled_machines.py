@@ -43,6 +43,9 @@ class Trained:
     intercept : ndarray of shape (n_targets,)
     residual : float
         Largest violation of optimality.
+    objective : float
+        Half the squared norms plus the costs of errors, summed over the targets; NaN for "sparse_fisher", whose dual
+        variables have a norm of their own.
     """
 
     weights2: np.ndarray
@@ -50,6 +53,7 @@ class Trained:
     dual: np.ndarray | None
     intercept: np.ndarray
     residual: float
+    objective: float = np.nan
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,8 @@ class ScaledMachines:
         coef = np.stack([model.w[1:] for model in models], axis=1)
         intercept = np.array([model.w[0] for model in models])
         weights2 = np.sum(coef**2, axis=1) * penalty[1:]
-        return Trained(weights2, coef, None, intercept, max(model.residual for model in models))
+        objective = float(sum(model.objective for model in models))
+        return Trained(weights2, coef, None, intercept, max(model.residual for model in models), objective)
 
     def _train_dual(self, A: Any, sigma: np.ndarray) -> Trained:
         check_gram_fits(A.shape[0], "use kernel='linear' and loss='squared_hinge' or 'squared'")
@@ -118,8 +123,21 @@ class ScaledMachines:
         if self.kernel == "linear":
             products, factor = np.asarray(A.T @ V), self.gamma * sigma**2
             weights2 = factor * np.sum(products**2, axis=1)
-            return Trained(weights2, factor[:, None] * products, V, intercept, residual)
-        return Trained(sigma**2 * np.maximum(self._derivatives(A, K, V, sigma), 0.0), None, V, intercept, residual)
+            coef = factor[:, None] * products
+        else:
+            weights2, coef = sigma**2 * np.maximum(self._derivatives(A, K, V, sigma), 0.0), None
+        return Trained(weights2, coef, V, intercept, residual, self._objective(K, V, intercept))
+
+    def _objective(self, K: np.ndarray, V: np.ndarray, intercept: np.ndarray) -> float:
+        """Half the squared norms plus the costs of errors."""
+        if self.loss == "sparse_fisher":
+            return np.nan
+        KV = K @ V
+        errors = self.Y - KV - intercept
+        if self.loss != "squared":
+            errors = np.maximum(self.Y * errors, 0.0)
+        losses = errors if self.loss == "hinge" else errors**2
+        return float(0.5 * np.sum(V * KV) + np.sum(self.cost @ losses))
 
     def _solve(self, K: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float, float]:
         """Dual variables, intercept and residual of one target."""
