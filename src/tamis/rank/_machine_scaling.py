@@ -16,7 +16,6 @@ from sklearn.utils import Tags
 
 from tamis._sklearn import Interval, StrOptions, safe_indexing
 from tamis.base import Candidates, LinearModel, fresh
-from tamis.kernels.solvers.feature_kernel import resolve_gamma
 from tamis.rank._kernel_model import KernelModel
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._multiplicative_updates import (
@@ -39,8 +38,8 @@ _LARGEST_RESIDUAL = 1e-6  # of any machine, above which a warning is given
 class MachineScaling(ScalingRanker):
     """Scaling factors by multiplicative updates, from the weights of machines on the scaled columns.
 
-    A method says by which exponents (:meth:`_update`), in which units a linear kernel is (:meth:`_linear_gamma`), what
-    its factors are certified by (:meth:`_certify_factors`), and what is trained on the features that are kept
+    A method says by which exponents (:meth:`_update`), in which units its kernel is (:meth:`_kernel_gamma`), what its
+    factors are certified by (:meth:`_certify_factors`), and what is trained on the features that are kept
     (:meth:`_final_machines`).
     """
 
@@ -82,8 +81,8 @@ class MachineScaling(ScalingRanker):
         """Exponents of the update."""
 
     @abstractmethod
-    def _linear_gamma(self, n_columns: int) -> float:
-        """Factor of the linear kernel."""
+    def _kernel_gamma(self, A: Any) -> float:
+        """gamma of the kernel for these columns, also of the linear one: a factor of the inner product."""
 
     @abstractmethod
     def _certify_factors(self, candidates: Candidates, rounds: Sequence[Round]) -> dict[str, Any]:
@@ -115,13 +114,12 @@ class MachineScaling(ScalingRanker):
     def _machines(self, problem: LinearProblem, A: Any) -> ScaledMachines:
         if self.kernel != "linear" and sparse.issparse(A):
             raise ValueError(f"sparse input is not supported with kernel={self.kernel!r}; use 'linear', or X.toarray()")
-        gamma = self._linear_gamma(A.shape[1]) if self.kernel == "linear" else resolve_gamma(self.gamma, A)
         return ScaledMachines(
             problem.Y,
             self.C_ * problem.columns.sqrt_weight**2,
             self._loss(problem),
             self.kernel,
-            gamma,
+            self._kernel_gamma(A),
             float(self.degree),
             float(self.coef0),
             _MACHINE_TOL,

@@ -68,19 +68,22 @@ class FactorUpdate:
         Halve t until the objective of the machines does not increase. The step is one of descent for any kernel: the
         objective falls by :math:`\\sum_j \\tilde w_j^2\\, d \\log \\sigma_j`, where the sum of :math:`\\sigma_j^p\\,
         d \\log \\sigma_j` is zero, and the step in :math:`\\log \\sigma_j` grows with :math:`\\tilde w_j^2 /
-        \\sigma_j^p`. For a linear kernel and r = p it never increases at t = 1.
+        \\sigma_j^p`. (Where some of these are negative, the least is taken from all.) For a linear kernel and r = p
+        the objective never increases at t = 1.
     """
 
     p: float
     norm: float
     has_line_search: bool
 
-    def ratios(self, weights2: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+    def ratios(self, half_derivatives: np.ndarray, sigma: np.ndarray) -> np.ndarray:
         """Squared weights against ``sigma^p``: they are equal at a fixed point."""
-        ratio = weights2 / sigma**self.p
-        if self.has_line_search:  # a factor that is zero at t = 1 would be so at every t
-            ratio = np.maximum(ratio, ratio.max(initial=0.0) * _LARGEST_DECREASE ** (2.0 + self.p))
-        return ratio
+        if not self.has_line_search:
+            return np.maximum(half_derivatives, 0.0) / sigma**self.p
+        ratio = half_derivatives / sigma**self.p
+        ratio = ratio - min(float(ratio.min(initial=0.0)), 0.0)
+        # a factor that is zero at t = 1 would be so at every t
+        return np.maximum(ratio, ratio.max(initial=0.0) * _LARGEST_DECREASE ** (2.0 + self.p))
 
     def step(self, sigma: np.ndarray, ratio: np.ndarray, t: float) -> np.ndarray:
         """The update before it is rescaled."""
@@ -120,7 +123,7 @@ def multiplicative_updates(
     trained = None
     while alive.size:
         trained = machines.train(A, sigma) if trained is None else trained
-        ratio = update.ratios(mean_over_groups(trained.weights2, alive, owners), sigma)
+        ratio = update.ratios(mean_over_groups(trained.half_derivatives, alive, owners), sigma)
         strength = update.step(sigma, ratio, 1.0)
         following = None
         if update.has_line_search:
@@ -166,12 +169,12 @@ def _line_search(
     return sigma, trained, t
 
 
-def mean_over_groups(weights2: np.ndarray, alive: np.ndarray, owners: np.ndarray | None) -> np.ndarray:
-    """Mean squared weight of the columns of a group, for each of them."""
+def mean_over_groups(values: np.ndarray, alive: np.ndarray, owners: np.ndarray | None) -> np.ndarray:
+    """Mean of what the columns of a group have, for each of them."""
     if owners is None:
-        return weights2
+        return values
     owner = owners[alive]
-    return (np.bincount(owner, weights=weights2) / np.maximum(np.bincount(owner), 1))[owner]
+    return (np.bincount(owner, weights=values) / np.maximum(np.bincount(owner), 1))[owner]
 
 
 def group_owners(candidates: Candidates) -> np.ndarray | None:

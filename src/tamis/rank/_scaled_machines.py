@@ -34,8 +34,8 @@ class Trained:
 
     Attributes
     ----------
-    weights2 : ndarray of shape (n_columns,)
-        :math:`\\tilde w^2`, summed over the targets.
+    half_derivatives : ndarray of shape (n_columns,)
+        Half the derivatives of :math:`W^2` by :math:`\\log \\sigma`, summed over the targets.
     coef : ndarray of shape (n_columns, n_targets) or None
         Weights of the columns as they are, for a linear kernel.
     dual : ndarray of shape (n_samples, n_targets) or None
@@ -48,12 +48,17 @@ class Trained:
         variables have a norm of their own.
     """
 
-    weights2: np.ndarray
+    half_derivatives: np.ndarray
     coef: np.ndarray | None
     dual: np.ndarray | None
     intercept: np.ndarray
     residual: float
     objective: float = np.nan
+
+    @property
+    def weights2(self) -> np.ndarray:
+        """:math:`\\tilde w^2` of every column, summed over the targets: the same, but zero where it is negative."""
+        return np.maximum(self.half_derivatives, 0.0)
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ class ScaledMachines:
             weights2 = factor * np.sum(products**2, axis=1)
             coef = factor[:, None] * products
         else:
-            weights2, coef = sigma**2 * np.maximum(self._derivatives(A, K, V, sigma), 0.0), None
+            weights2, coef = sigma**2 * self._derivatives(A, K, V, sigma), None
         return Trained(weights2, coef, V, intercept, residual, self._objective(K, V, intercept))
 
     def _objective(self, K: np.ndarray, V: np.ndarray, intercept: np.ndarray) -> float:

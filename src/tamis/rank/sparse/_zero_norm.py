@@ -9,6 +9,7 @@ import numpy as np
 
 from tamis._sklearn import StrOptions
 from tamis.base import Candidates
+from tamis.kernels.solvers.feature_kernel import resolve_gamma
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._machine_scaling import MachineScaling
 from tamis.rank._multiplicative_updates import FactorUpdate, Round, group_owners, mean_over_groups
@@ -170,8 +171,8 @@ class ZeroNorm(MachineScaling):
     def _update(self) -> FactorUpdate:
         return FactorUpdate(p=0.0, norm=2.0, has_line_search=False)
 
-    def _linear_gamma(self, n_columns: int) -> float:
-        return 1.0 / n_columns
+    def _kernel_gamma(self, A: Any) -> float:
+        return 1.0 / A.shape[1] if self.kernel == "linear" else resolve_gamma(self.gamma, A)
 
     def _certify_factors(self, candidates: Candidates, rounds: Sequence[Round]) -> dict[str, Any]:
         if not rounds:
