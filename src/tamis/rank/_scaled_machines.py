@@ -26,6 +26,7 @@ from tamis.kernels.solvers.svm_dual import solve_dual
 from tamis.kernels.solvers.svm_primal import PrimalLinearModel
 
 KERNELS = ("linear", "rbf", "poly")
+_LARGEST_PENALTY = 1e10  # of a weight in the primal form, against the sum of all costs
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ class ScaledMachines:
     def train(self, A: Any, sigma: np.ndarray) -> Trained:
         """Machines on the columns of A times sigma: primal where rows are more than columns and the loss allows it."""
         is_primal = self.kernel == "linear" and self.loss in ("squared_hinge", "squared") and A.shape[0] > A.shape[1]
+        # where all weights are penalized this heavily, the curvature of the intercept is lost beside the penalties
+        is_primal = is_primal and self.gamma * np.max(sigma) ** 2 * self.cost.sum() > 1.0 / _LARGEST_PENALTY
         return self._train_primal(A, sigma) if is_primal else self._train_dual(A, sigma)
 
     def kernel_matrix(self, Z: Any, other: Any = None) -> np.ndarray:

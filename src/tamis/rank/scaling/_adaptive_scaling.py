@@ -92,7 +92,7 @@ class AdaptiveScaling(MachineScaling):
         Scaling factors at the end; the mean p-th power over all columns that vary is one.
     coef_, intercept_ : ndarray
         Weights in the units of ``X``, with a linear kernel: of the machine on the selected features, times the factors
-        of the last round in which all of them had one, rescaled to the constraint.
+        of the last round in which all of them had one.
     estimator_ : LinearModel or KernelModel
         The same for transformed tables: ``decision_function`` and ``predict``.
     C_ : float
@@ -236,10 +236,10 @@ class AdaptiveScaling(MachineScaling):
         rounds = self._last_rounds
         if not rounds:
             return self._machines(problem, A), np.ones(features.size)
-        sigma = last_common_factors(rounds, features[problem.scale[features] > 0])
-        factors = np.zeros(features.size)
-        factors[problem.scale[features] > 0] = self._update().rescaled(sigma, float(rounds[0].alive.size))
-        return rounds[0].settings, factors
+        varies = problem.scale[features] > 0
+        sigma = np.zeros(features.size)
+        sigma[varies] = last_common_factors(rounds, features[varies])
+        return rounds[0].settings, sigma
 
 
 def last_common_factors(rounds: Sequence[Round], features: np.ndarray) -> np.ndarray:

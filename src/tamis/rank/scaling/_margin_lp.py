@@ -199,11 +199,11 @@ class MarginLP(ScalingRanker):
         self._solution, self.C_, self.dual_coef_ = done.solution, done.solution.C, done.solution.multipliers.T
         self._sizes[done.alive] = np.where(done.updated > 0, done.updated, np.minimum(done.sigma, 1.0) - 1.0)
         ranking = super()._conclude(candidates, rounds, n_rounds, n_top)
-        n_left = np.count_nonzero(done.updated)
+        n_left = int(np.count_nonzero(done.updated))
         reason = f"{n_left} {candidates.noun}{' has' if n_left == 1 else 's have'} a scaling factor"
         if self.C_ != self.C:
             reason += f"; errors cannot be avoided, and cost C = {self.C_:g} each"
-        return replace(ranking, reason=reason)
+        return replace(ranking, n_chosen=n_left, reason=reason)
 
     def _train(self, problem: LinearProblem, features: np.ndarray) -> LinearModel:
         scale, ranked = problem.kept_scale(features), self._solution
