@@ -153,16 +153,19 @@ class ScaledMachines:
             return self._solve_sparse_fisher(K, y)
         is_hinge = self.loss == "hinge"
         signs = None if self.loss == "squared" else y
+        # With u times the kernel and costs divided by u, dual variables are divided by u: in units in which the
+        # kernel's diagonal is about one, pivots are told from rounding. Powers of two round nothing.
+        _, exponent = np.frexp(np.mean(K.diagonal()))
         found = solve_dual(
-            K,
+            np.ldexp(K, -exponent),
             y,
             signs=signs,
-            upper=self.cost if is_hinge else np.inf,
-            ridge=0.0 if is_hinge else 0.5 / self.cost,
+            upper=np.ldexp(self.cost, exponent) if is_hinge else np.inf,
+            ridge=0.0 if is_hinge else np.ldexp(0.5 / self.cost, -exponent),
             total=0.0,
             tol=self.tol,
         )
-        return found.dual, found.intercept, found.residual
+        return np.ldexp(found.dual, -exponent), found.intercept, found.residual
 
     def _solve_sparse_fisher(self, K: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float, float]:
         """Fisher's discriminant as least squares on the kernel's columns, with the l1 norm of their weights.

@@ -12,7 +12,7 @@ from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, Ranking
 from tamis.kernels.solvers.feature_kernel import resolve_gamma
 from tamis.rank._linear_problem import LinearProblem
-from tamis.rank._machine_scaling import MachineScaling
+from tamis.rank._machine_scaling_base import MachineScaling
 from tamis.rank._multiplicative_updates import FactorUpdate, Round, group_owners, mean_over_groups
 from tamis.rank._scaled_machines import ScaledMachines
 
@@ -43,7 +43,8 @@ class AdaptiveScaling(MachineScaling):
         fewer than k features are left.
     p : float, default=1.0
         Exponent of the norm, at least 0.1: the smaller, the fewer features, and the more local minima. From p = 2 on
-        there is only one for a linear kernel.
+        there is only one for a linear kernel. The linear kernel of the first round is about :math:`D^{1 - 2/p}`: below
+        p = 0.5 it may be lost to rounding, and with it the intercept, and the objective, of the hinge.
     loss : {"auto", "squared_hinge", "hinge", "squared"}, default="auto"
         "auto" is the squared hinge for classes and the squared error for a quantity. "squared" of classes is Fisher's
         discriminant.

@@ -11,7 +11,7 @@ from tamis._sklearn import StrOptions
 from tamis.base import Candidates
 from tamis.kernels.solvers.feature_kernel import resolve_gamma
 from tamis.rank._linear_problem import LinearProblem
-from tamis.rank._machine_scaling import MachineScaling
+from tamis.rank._machine_scaling_base import MachineScaling
 from tamis.rank._multiplicative_updates import FactorUpdate, Round, group_owners, mean_over_groups
 from tamis.rank._scaled_machines import ScaledMachines
 
