@@ -113,3 +113,25 @@ def test_a_large_penalty_leaves_sparse_fisher_some_dual_variables():
     machines, A, sigma = make("sparse_fisher", "rbf")
     machines = replace(machines, cost=1e-9 * machines.cost)
     assert np.count_nonzero(machines.train(A, sigma).dual, axis=0).min() > 0
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("kernel", "d"), [("linear", 6), ("linear", 40), ("poly", 6), ("rbf", 6)])
+def test_the_optimum_falls_by_the_half_derivatives(kernel, d, loss):
+    machines, A, sigma = make(loss, kernel, d=d)
+    trained, step = machines.train(A, sigma), 1e-5
+    for j in range(3):
+        up, down = sigma.copy(), sigma.copy()
+        up[j] *= np.exp(step)
+        down[j] *= np.exp(-step)
+        slope = (machines.train(A, up).objective - machines.train(A, down).objective) / (2 * step)
+        assert slope == pytest.approx(-trained.half_derivatives[j], rel=1e-4, abs=1e-6 * trained.objective)
+    np.testing.assert_array_equal(trained.weights2, np.maximum(trained.half_derivatives, 0.0))
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "squared"])
+def test_heavily_penalized_weights_are_as_exact_as_others(loss):
+    machines, A, sigma = make(loss)
+    light, heavy = replace(machines, gamma=1e-15), replace(machines, gamma=1e-40)
+    np.testing.assert_allclose(heavy.train(A, sigma).coef, 1e-25 * light.train(A, sigma).coef, rtol=1e-6)
+    assert heavy.train(A, sigma).residual <= 1e-8

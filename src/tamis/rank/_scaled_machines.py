@@ -26,6 +26,7 @@ from tamis.kernels.solvers.svm_dual import solve_dual
 from tamis.kernels.solvers.svm_primal import PrimalLinearModel
 
 KERNELS = ("linear", "rbf", "poly")
+_LARGEST_PENALTY = 1e10  # of a weight in the primal form, against the sum of all costs
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Trained:
 
     Attributes
     ----------
-    weights2 : ndarray of shape (n_columns,)
-        :math:`\\tilde w^2`, summed over the targets.
+    half_derivatives : ndarray of shape (n_columns,)
+        Half the derivatives of :math:`W^2` by :math:`\\log \\sigma`, summed over the targets.
     coef : ndarray of shape (n_columns, n_targets) or None
         Weights of the columns as they are, for a linear kernel.
     dual : ndarray of shape (n_samples, n_targets) or None
@@ -43,13 +44,22 @@ class Trained:
     intercept : ndarray of shape (n_targets,)
     residual : float
         Largest violation of optimality.
+    objective : float
+        Half the squared norms plus the costs of errors, summed over the targets; NaN for "sparse_fisher", whose dual
+        variables have a norm of their own.
     """
 
-    weights2: np.ndarray
+    half_derivatives: np.ndarray
     coef: np.ndarray | None
     dual: np.ndarray | None
     intercept: np.ndarray
     residual: float
+    objective: float = np.nan
+
+    @property
+    def weights2(self) -> np.ndarray:
+        """:math:`\\tilde w^2` of every column, summed over the targets: the same, but zero where it is negative."""
+        return np.maximum(self.half_derivatives, 0.0)
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,8 @@ class ScaledMachines:
     def train(self, A: Any, sigma: np.ndarray) -> Trained:
         """Machines on the columns of A times sigma: primal where rows are more than columns and the loss allows it."""
         is_primal = self.kernel == "linear" and self.loss in ("squared_hinge", "squared") and A.shape[0] > A.shape[1]
+        # where all weights are penalized this heavily, the curvature of the intercept is lost beside the penalties
+        is_primal = is_primal and self.gamma * np.max(sigma) ** 2 * self.cost.sum() > 1.0 / _LARGEST_PENALTY
         return self._train_primal(A, sigma) if is_primal else self._train_dual(A, sigma)
 
     def kernel_matrix(self, Z: Any, other: Any = None) -> np.ndarray:
@@ -106,7 +118,8 @@ class ScaledMachines:
         coef = np.stack([model.w[1:] for model in models], axis=1)
         intercept = np.array([model.w[0] for model in models])
         weights2 = np.sum(coef**2, axis=1) * penalty[1:]
-        return Trained(weights2, coef, None, intercept, max(model.residual for model in models))
+        objective = float(sum(model.objective for model in models))
+        return Trained(weights2, coef, None, intercept, max(model.residual for model in models), objective)
 
     def _train_dual(self, A: Any, sigma: np.ndarray) -> Trained:
         check_gram_fits(A.shape[0], "use kernel='linear' and loss='squared_hinge' or 'squared'")
@@ -118,8 +131,21 @@ class ScaledMachines:
         if self.kernel == "linear":
             products, factor = np.asarray(A.T @ V), self.gamma * sigma**2
             weights2 = factor * np.sum(products**2, axis=1)
-            return Trained(weights2, factor[:, None] * products, V, intercept, residual)
-        return Trained(sigma**2 * np.maximum(self._derivatives(A, K, V, sigma), 0.0), None, V, intercept, residual)
+            coef = factor[:, None] * products
+        else:
+            weights2, coef = sigma**2 * self._derivatives(A, K, V, sigma), None
+        return Trained(weights2, coef, V, intercept, residual, self._objective(K, V, intercept))
+
+    def _objective(self, K: np.ndarray, V: np.ndarray, intercept: np.ndarray) -> float:
+        """Half the squared norms plus the costs of errors."""
+        if self.loss == "sparse_fisher":
+            return np.nan
+        KV = K @ V
+        errors = self.Y - KV - intercept
+        if self.loss != "squared":
+            errors = np.maximum(self.Y * errors, 0.0)
+        losses = errors if self.loss == "hinge" else errors**2
+        return float(0.5 * np.sum(V * KV) + np.sum(self.cost @ losses))
 
     def _solve(self, K: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float, float]:
         """Dual variables, intercept and residual of one target."""
@@ -127,16 +153,19 @@ class ScaledMachines:
             return self._solve_sparse_fisher(K, y)
         is_hinge = self.loss == "hinge"
         signs = None if self.loss == "squared" else y
+        # With u times the kernel and costs divided by u, dual variables are divided by u: in units in which the
+        # kernel's diagonal is about one, pivots are told from rounding. Powers of two round nothing.
+        _, exponent = np.frexp(np.mean(K.diagonal()))
         found = solve_dual(
-            K,
+            np.ldexp(K, -exponent),
             y,
             signs=signs,
-            upper=self.cost if is_hinge else np.inf,
-            ridge=0.0 if is_hinge else 0.5 / self.cost,
+            upper=np.ldexp(self.cost, exponent) if is_hinge else np.inf,
+            ridge=0.0 if is_hinge else np.ldexp(0.5 / self.cost, -exponent),
             total=0.0,
             tol=self.tol,
         )
-        return found.dual, found.intercept, found.residual
+        return np.ldexp(found.dual, -exponent), found.intercept, found.residual
 
     def _solve_sparse_fisher(self, K: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float, float]:
         """Fisher's discriminant as least squares on the kernel's columns, with the l1 norm of their weights.

@@ -80,3 +80,10 @@ def selection_error(
     is_quantity = model.classes is None
     errors = (predicted / problem.unit - y[test] / problem.unit) ** 2 if is_quantity else predicted != y[test]
     return float(np.average(errors, weights=problem.row_shares[test]))
+
+
+def classification_errors(outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """1 where the class of the largest output is wrong, else 0."""
+    if Y.shape[1] == 1:
+        return (np.sign(outputs[:, 0]) != Y[:, 0]).astype(float)
+    return (outputs.argmax(axis=1) != Y.argmax(axis=1)).astype(float)

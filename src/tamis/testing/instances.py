@@ -21,6 +21,13 @@ class OtherPath(dict[str, Any]):
 
 
 ARGUMENTS: dict[str, list[dict[str, Any]]] = {
+    "AdaptiveScaling": [
+        {},
+        {"stop": 1, "loss": "hinge", "p": 0.5},
+        OtherPath({"stop": None, "kernel": "rbf", "max_iter": 20, "tol": 0.1}),
+        {"stop": 1, "kernel": "poly", "degree": 2, "p": 2.0, "max_iter": 20, "tol": 0.1},
+        {"C": "auto", "early_stopping": True, "random_state": 0},
+    ],
     "AgnosG": [{"stop": 1, "max_iter": 60}, {"max_iter": 100}, {"stop": None, "mode": "thesis", "max_iter": 100}],
     "AgnosS": [
         {"stop": 1, "max_iter": 60, "hidden_units": (6,), "batch_size": 16},
@@ -99,6 +106,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     ],
     "MCFS": [{}, {"stop": 1, "n_clusters": 2}, {"stop": None, "n_nonzero": 3}],
     "MED": [{}, {"stop": 1, "p0": 1e-3, "c": 5.0}, {"stop": None, "p0": 1.0}],
+    "MarginLP": [{}, {"stop": 1, "C": 0.5}, {"stop": None, "epsilon": 0.5}],
     "MaxVariance": [{}, {"stop": 1}, {"stop": None}],
     "NDFS": [{"random_state": 0}, {"stop": 1, "init": "spectral"}, {"stop": None, "gamma": 1e9, "random_state": 0}],
     "NNFS": [{}, {"stop": 1, "step": 0.5}, {"stop": None, "hidden_units": (4,)}],

@@ -11,8 +11,8 @@ from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, Ranking
 from tamis.kernels.solvers.l1_program import InfeasibleError
 from tamis.rank._linear_problem import LinearProblem
+from tamis.rank._validation import classification_errors
 from tamis.rank.sparse._base import NO_PENALTY, PenalizedRanker
-from tamis.rank.sparse._smooth_loss import classification_errors
 from tamis.rank.sparse._target_paths import SparseFit, TargetPaths
 
 

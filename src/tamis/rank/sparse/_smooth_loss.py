@@ -13,6 +13,7 @@ from tamis.base import Candidates
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.kernels.solvers.penalized_path import PenalizedPath
 from tamis.rank._linear_problem import LinearProblem
+from tamis.rank._validation import classification_errors
 from tamis.rank.sparse._base import PenalizedRanker
 from tamis.rank.sparse._target_paths import TargetPaths
 
@@ -72,13 +73,6 @@ class GroupPenaltyRanker(SmoothLossRanker):
     def _root_sizes(self, members: Sequence[np.ndarray] | None) -> np.ndarray | None:
         """Square root of the number of columns of every group, so that larger ones are not preferred."""
         return None if members is None else np.sqrt([len(columns) for columns in members])
-
-
-def classification_errors(outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """1 where the class of the largest output is wrong, else 0."""
-    if Y.shape[1] == 1:
-        return (np.sign(outputs[:, 0]) != Y[:, 0]).astype(float)
-    return (outputs.argmax(axis=1) != Y.argmax(axis=1)).astype(float)
 
 
 def alpha_of_norm(paths: TargetPaths, max_norm: float, n_alphas: int) -> float:

@@ -2,44 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from numbers import Integral, Real
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
-from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
 
-from tamis._sklearn import Interval, StrOptions, safe_indexing
-from tamis.base import (
-    Candidates,
-    LinearModel,
-    fresh,
-)
+from tamis._sklearn import StrOptions
+from tamis.base import Candidates
 from tamis.kernels.solvers.feature_kernel import resolve_gamma
-from tamis.rank._kernel_model import KernelModel
 from tamis.rank._linear_problem import LinearProblem
-from tamis.rank._multiplicative_updates import (
-    Round,
-    group_owners,
-    mean_over_groups,
-    multiplicative_updates,
-    prepared_columns,
-)
-from tamis.rank._rounds import best_round, hold_out, round_criteria
-from tamis.rank._scaled_machines import KERNELS, ScaledMachines, Trained
-from tamis.rank._scaling_base import ScalingRanker
-from tamis.rank._validation import selection_error, validation_folds
-from tamis.rank.sparse._smooth_loss import classification_errors
-
-_COSTS = 10.0 ** np.arange(-2.0, 4.0)  # from which C="auto" is chosen
-_MACHINE_TOL = 1e-9  # of every machine
+from tamis.rank._machine_scaling_base import MachineScaling
+from tamis.rank._multiplicative_updates import FactorUpdate, Round, group_owners, mean_over_groups
+from tamis.rank._scaled_machines import ScaledMachines
 
 
-class ZeroNorm(ScalingRanker):
+class ZeroNorm(MachineScaling):
     r"""The zero norm by multiplicative updates: columns are scaled by their weights until few are left.
 
     .. math:: \min_w \sum_j \log(\epsilon + |w_j|) \ \text{ with }\ y_i (w^\top x_i + b) \ge 1
@@ -146,18 +123,8 @@ class ZeroNorm(ScalingRanker):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **ScalingRanker._parameter_constraints,
+        **MachineScaling._parameter_constraints,
         "loss": [StrOptions({"auto", "squared_hinge", "hinge", "squared", "sparse_fisher"})],
-        "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "kernel": [StrOptions(set(KERNELS))],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-        "degree": [Interval(Real, 1, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "cv": ["cv_object"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -201,151 +168,20 @@ class ZeroNorm(ScalingRanker):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel == "linear"
-        return tags
+    def _update(self) -> FactorUpdate:
+        return FactorUpdate(p=0.0, norm=2.0, has_line_search=False)
 
-    def _prepare(self, candidates: Candidates, y: np.ndarray, problem: LinearProblem, n_top: int | None) -> int:
-        self.C_ = self._validated_cost(candidates, y, problem, n_top) if self.C == "auto" else float(self.C)
-        return self._validated_rounds(candidates, y, problem) if self.early_stopping else self.max_iter
+    def _kernel_gamma(self, A: Any) -> float:
+        return 1.0 / A.shape[1] if self.kernel == "linear" else resolve_gamma(self.gamma, A)
 
-    def _loss(self, problem: LinearProblem) -> str:
-        is_quantity = problem.classes is None
-        if self.loss == "auto":
-            return "squared" if is_quantity else "squared_hinge"
-        if is_quantity and self.loss != "squared":
-            raise ValueError(
-                f"loss='{self.loss}' is for classes, but y holds quantities; use loss='squared' or "
-                "task='classification'"
-            )
-        return self.loss
-
-    def _machines(self, problem: LinearProblem, A: Any) -> ScaledMachines:
-        if self.kernel != "linear" and sparse.issparse(A):
-            raise ValueError(f"sparse input is not supported with kernel={self.kernel!r}; use 'linear', or X.toarray()")
-        gamma = 1.0 / A.shape[1] if self.kernel == "linear" else resolve_gamma(self.gamma, A)
-        return ScaledMachines(
-            problem.Y,
-            self.C_ * problem.columns.sqrt_weight**2,
-            self._loss(problem),
-            self.kernel,
-            gamma,
-            float(self.degree),
-            float(self.coef0),
-            _MACHINE_TOL,
-        )
-
-    def _rounds(self, candidates: Candidates, problem: LinearProblem) -> Iterator[Round]:
-        alive = np.flatnonzero(problem.scale > 0)
-        if not alive.size:
-            return iter(())
-        A = prepared_columns(problem, alive)
-        return multiplicative_updates(A, alive, group_owners(candidates), self._machines(problem, A), self.tol)
-
-    def _criteria(self, factors: Sequence[Mapping[int, float]], order: Sequence[int]) -> list[float]:
-        return round_criteria(factors, order)
-
-    def _certify(self, candidates: Candidates, rounds: Sequence[Round], n_rounds: int) -> dict[str, Any]:
+    def _certify_factors(self, candidates: Candidates, rounds: Sequence[Round]) -> dict[str, Any]:
         if not rounds:
-            return {"converged": True, "n_iter": 0, "change": 0.0, "residual": 0.0, "imbalance": 0.0}
-        last, owners = rounds[-1], group_owners(candidates)
-        change = float(np.abs(last.updated - last.sigma).max() / max(float(last.updated.max()), np.finfo(float).tiny))
-        left = last.updated > 0
-        sizes = np.sqrt(mean_over_groups(last.machines.weights2, last.alive, owners)[left])
-        imbalance = float(np.abs(sizes / sizes.mean() - 1.0).max()) if sizes.any() else 0.0
-        residual = max(done.machines.residual for done in rounds)
-        if residual > 1e-6:
-            warnings.warn(
-                f"ZeroNorm trained machines only to a violation of {residual:.2g}; lower the cost C of errors",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        is_cut = len(rounds) >= self.max_iter and n_rounds == self.max_iter and change > self.tol
-        if is_cut:
-            warnings.warn(
-                f"ZeroNorm's scaling factors still change by {change:.2g} after {len(rounds)} rounds; raise "
-                f"max_iter={self.max_iter}, or tol={self.tol:g}",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return {
-            "converged": bool(residual <= 1e-6) and not is_cut,
-            "n_iter": len(rounds),
-            "change": change,
-            "residual": residual,
-            "imbalance": imbalance,
-        }
+            return {"imbalance": 0.0}
+        last, left = rounds[-1], rounds[-1].updated > 0
+        sizes = np.sqrt(mean_over_groups(last.machines.weights2, last.alive, group_owners(candidates))[left])
+        return {"imbalance": float(np.abs(sizes / sizes.mean() - 1.0).max()) if sizes.any() else 0.0}
 
-    # the model of what is kept
-
-    def _train(self, problem: LinearProblem, features: np.ndarray) -> LinearModel | KernelModel:
-        if self.kernel != "linear":
-            return self._train_kernel_model(problem, features)
-        weights, intercept = np.zeros((features.size, problem.Y.shape[1])), problem.row_shares @ problem.Y
-        varying = np.flatnonzero(problem.scale[features] > 0)
-        if varying.size:
-            A = prepared_columns(problem, features[varying])
-            trained = self._machines(problem, A).train(A, np.ones(varying.size))
-            weights[varying], intercept = trained.coef, centered_intercept(problem, features[varying], trained)
-        return problem.model(features, weights, intercept)
-
-    def _train_kernel_model(self, problem: LinearProblem, features: np.ndarray) -> KernelModel:
-        A = prepared_columns(problem, features)
-        machines = self._machines(problem, A) if features.size else None
-        if machines is None:
-            return KernelModel.constant(features, problem)
-        trained = machines.train(A, np.ones(features.size))
-        return KernelModel(features, problem, A, machines, trained, np.ones(features.size))
-
-    # cross-validation and held-out rows
-
-    def _validated_cost(
-        self, candidates: Candidates, y: np.ndarray, problem: LinearProblem, n_top: int | None
-    ) -> float:
-        """The smallest cost with the least error on held-out rows, with as many features as are asked for."""
-        folds = validation_folds(self.cv, candidates.table, y, problem.classes, self._kept_rows)
-        if folds is None:
-            return 1.0
-        tasks = [(float(C), train, test) for C in _COSTS for train, test in folds]
-        errors = Parallel(n_jobs=self.n_jobs)(
-            delayed(selection_error)(fresh(self, C=C, n_jobs=None), candidates, y, problem, train, test, n_top)
-            for C, train, test in tasks
-        )
-        mean = np.reshape(errors, (_COSTS.size, len(folds))).mean(axis=1)
-        return float(_COSTS[int(np.argmin(mean))])
-
-    def _validated_rounds(self, candidates: Candidates, y: np.ndarray, problem: LinearProblem) -> int:
-        """Rounds after which machines on some of the rows have the fewest errors on the others."""
-        is_classes = problem.classes is not None
-        parts = hold_out(y, self.validation_fraction, is_classes=is_classes, rng=self._rng())
-        if parts is None:
-            return self.max_iter
-        train, test = parts
-        seen = candidates.take_rows(train)
-        part, errors = self._pose(seen, y[train]), []
-        unseen, truth = safe_indexing(candidates.table, test), problem.Y[test]
-        for done in self._rounds(seen, part):
-            outputs = self._model_of(part, done).decision_function(safe_indexing(unseen, done.alive, axis=1))
-            outputs = (outputs - problem.center) / problem.unit
-            wrong = classification_errors(outputs, truth) if is_classes else (outputs - truth)[:, 0] ** 2
-            errors.append(float(np.average(wrong, weights=problem.row_shares[test])))
-            if len(errors) == self.max_iter:
-                break
-        return best_round(errors) + 1 if errors else self.max_iter
-
-    def _model_of(self, problem: LinearProblem, done: Round) -> LinearModel | KernelModel:
-        """The machines of a round, on columns times their scaling factors."""
-        if self.kernel != "linear":
-            rows = prepared_columns(problem, done.alive) * done.sigma
-            return KernelModel(done.alive, problem, rows, done.settings, done.machines, done.sigma)
-        coef, intercept = done.machines.coef, centered_intercept(problem, done.alive, done.machines)
-        assert coef is not None  # of a linear kernel
-        return problem.model(done.alive, coef, intercept)
-
-
-def centered_intercept(problem: LinearProblem, features: np.ndarray, trained: Trained) -> np.ndarray:
-    """The intercept of centered columns; sparse ones were not centered."""
-    if not sparse.issparse(problem.table):
-        return trained.intercept
-    return trained.intercept + (problem.columns.means(features) * problem.scale[features]) @ trained.coef
+    def _final_machines(
+        self, problem: LinearProblem, features: np.ndarray, A: Any
+    ) -> tuple[ScaledMachines, np.ndarray]:
+        return self._machines(problem, A), np.ones(features.size)
