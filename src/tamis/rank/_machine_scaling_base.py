@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -25,7 +25,7 @@ from tamis.rank._multiplicative_updates import (
     multiplicative_updates,
     prepared_columns,
 )
-from tamis.rank._rounds import best_round, hold_out, round_criteria
+from tamis.rank._rounds import best_round, hold_out
 from tamis.rank._scaled_machines import KERNELS, ScaledMachines, Trained
 from tamis.rank._scaling_base import ScalingRanker
 from tamis.rank._validation import classification_errors, selection_error, validation_folds
@@ -132,9 +132,6 @@ class MachineScaling(ScalingRanker):
         A = prepared_columns(problem, alive)
         machines = self._machines(problem, A)
         return multiplicative_updates(A, alive, group_owners(candidates), machines, self.tol, self._update())
-
-    def _criteria(self, factors: Sequence[Mapping[int, float]], order: Sequence[int]) -> list[float]:
-        return round_criteria(factors, order)
 
     def _certify(self, candidates: Candidates, rounds: Sequence[Round], n_rounds: int) -> dict[str, Any]:
         change = residual = 0.0

@@ -88,7 +88,7 @@ class AdaptiveScaling(MachineScaling):
     order_ : ndarray
         Features by the round in which they vanished, those left at the end first, by their scaling factors.
     scores_ : ndarray of shape (n_features,)
-        Rounds that the feature lasted, plus a share of one by its scaling factor in the last of them.
+        Scaling factor of the feature in the last round in which it had one; the order goes by these rounds first.
     sigma_ : ndarray of shape (n_features,)
         Scaling factors at the end; the mean p-th power over all columns that vary is one.
     coef_, intercept_ : ndarray

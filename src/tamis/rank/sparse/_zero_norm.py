@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from tamis.kernels.solvers.feature_kernel import resolve_gamma
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._machine_scaling_base import MachineScaling
 from tamis.rank._multiplicative_updates import FactorUpdate, Round, group_owners, mean_over_groups
+from tamis.rank._rounds import round_criteria
 from tamis.rank._scaled_machines import ScaledMachines
 
 
@@ -167,6 +168,9 @@ class ZeroNorm(MachineScaling):
         self.groups = groups
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def _criteria(self, factors: Sequence[Mapping[int, float]], order: Sequence[int]) -> list[float]:
+        return round_criteria(factors, order)
 
     def _update(self) -> FactorUpdate:
         return FactorUpdate(p=0.0, norm=2.0, has_line_search=False)
