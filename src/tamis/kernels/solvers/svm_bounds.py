@@ -274,13 +274,4 @@ def contract_derivatives(
     kernel: FeatureKernel, forms: np.ndarray, rows: np.ndarray, features: np.ndarray
 ) -> np.ndarray:
     """``<dK / d sigma_p, F>`` for every form and feature; arguments as for :func:`contract_changes`."""
-    out = np.empty((len(forms), features.size))
-    if kernel.kernel == "linear":
-        for block in blocks(features.size, _NUMBERS // max(rows.size, 1)):
-            columns = kernel.columns(features[block], rows)
-            out[:, block] = 2.0 * np.einsum("fij,ij->fj", forms @ columns, columns)
-        return out
-    for block in blocks(features.size, _NUMBERS // max(rows.size, 1) ** 2):
-        derivative = kernel.derivative(features[block], rows)
-        out[:, block] = forms.reshape(len(forms), -1) @ derivative.reshape(len(derivative), -1).T
-    return out
+    return np.array([kernel.contract_derivative(form, features, rows) for form in forms])
