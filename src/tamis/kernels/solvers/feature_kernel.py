@@ -87,6 +87,19 @@ class AdditiveKernel:
             return self.gamma / np.cosh(self.gamma * sums + self.coef0) ** 2
         return -self.gamma * self.value(sums)
 
+    def curvature(self, sums: np.ndarray) -> np.ndarray:
+        r"""The second derivative :math:`\varphi''(s)`."""
+        if self.kernel == "linear":
+            return np.zeros_like(sums)
+        if self.kernel == "poly":
+            if self.degree == 1:
+                return np.zeros_like(sums)
+            inner = self.gamma * sums + self.coef0
+            return self.gamma**2 * self.degree * (self.degree - 1) * inner ** (self.degree - 2)
+        if self.kernel == "sigmoid":
+            return -2.0 * self.gamma * self.value(sums) * self.slope(sums)
+        return self.gamma**2 * self.value(sums)
+
     def contract_terms(self, weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """``sum_ik weights_ik u_p(x_i, x_k)`` of every column p: O(n^2 D), as one product of matrices.
 
@@ -100,6 +113,22 @@ class AdditiveKernel:
         if self.kernel != "rbf":
             return products
         return 2.0 * (weights.sum(axis=1) @ columns**2 - products)
+
+    def contract_squared_terms(self, weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """``sum_ik weights_ik u_p(x_i, x_k)^2`` of every column p, as for :meth:`contract_terms`."""
+        squares = columns**2
+        products = np.einsum("ij,ij->j", squares, weights @ squares)
+        if self.kernel != "rbf":
+            return products
+        odd = np.einsum("ij,ij->j", squares * columns, weights @ columns)
+        return 2.0 * (weights.sum(axis=1) @ squares**2) - 8.0 * odd + 6.0 * products
+
+    def apply_terms(self, weights: np.ndarray, columns: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """``sum_k weights_ik u_p(x_i, x_k) v_k`` of every row i and column p, as for :meth:`contract_terms`."""
+        first = columns * (weights @ (columns * v[:, None]))
+        if self.kernel != "rbf":
+            return first
+        return columns**2 * (weights @ v)[:, None] - 2.0 * first + weights @ (columns**2 * v[:, None])
 
 
 class FeatureKernel:
