@@ -139,7 +139,7 @@ class Minimum:
     squares : ndarray
         Squared factors.
     gradient : ndarray
-        Of the criterion over its first value, there.
+        Of the criterion over its first value, there, by squared factors over their mean at the start.
     start, value : float
         The criterion at the first and at the last point.
     history : list of float
@@ -168,30 +168,34 @@ def minimize_criterion(scaled: ScaledCriterion, start: np.ndarray, max_iter: int
     """L-BFGS-B over squared factors that are not negative, of the criterion over its value at the start.
 
     Undivided, the first steps would be as long as the criterion is large, and end on a plateau where every kernel entry
-    is zero.
+    is zero. Factors are in units of their mean at the start, for the first step has a length of one.
     """
     scaled.unit = 1.0
     scaled.unit = first = max(scaled.evaluate(start)[0], np.finfo(float).tiny)
-    history: list[float] = [first]
-    best = [1.0, start]
+    size = float(start.mean()) or 1.0
+    history, best = [first], start
+
+    def in_units(t: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = scaled.evaluate(size * t)
+        return value, size * gradient
 
     def after_iteration(t: np.ndarray) -> None:
+        nonlocal best
+        if scaled.value * first <= min(history):
+            best = size * t
         history.append(scaled.value * first)  # the line search ends at the point it accepts
-        if scaled.value < best[0]:
-            best[:] = [scaled.value, t.copy()]
 
     found = minimize(
-        scaled.evaluate,
-        start,
+        in_units,
+        start / size,
         jac=True,
         method="L-BFGS-B",
         bounds=[(0.0, None)] * start.size,
         callback=after_iteration,
         options={"maxiter": max_iter, "maxcor": _MEMORY, "maxls": _LINE_SEARCH, "gtol": tol, "ftol": 1e-12},
     )
-    squares = best[1]
-    value, gradient = scaled.evaluate(squares)
-    return Minimum(squares, gradient, first, value * first, history, int(found.nit), int(found.nit) < max_iter)
+    value, gradient = scaled.evaluate(best)
+    return Minimum(best, size * gradient, first, value * first, history, int(found.nit), int(found.nit) < max_iter)
 
 
 def strengths(saliency: np.ndarray, gradient: np.ndarray) -> np.ndarray:

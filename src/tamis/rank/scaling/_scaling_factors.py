@@ -30,7 +30,7 @@ from tamis.rank.scaling._bound_descent import Minimum, ScaledCriterion, minimize
 from tamis.rank.scaling._svm_criteria import BallMargin, RadiusMargin, Span, SVMCriterion, ValidationLoss
 
 _MACHINE_TOL = 1e-9  # of every SVM
-_WITH_GRAM = "use LinearSVC-based methods such as RFE or ZeroNorm with kernel='linear', which need no such matrix"
+_WITH_GRAM = "use RFE or ZeroNorm with kernel='linear', which need no such matrix"
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class ScalingFactors(ScalingRanker):
     discard : {"factor", "increase", "second-order"}, default="factor"
         What is discarded first: the smallest factor; the one without which the bound increases least after retraining,
         at the cost of as many SVMs as features in each round; or the smallest increase to second order,
-        :math:`-\sigma_p^2 B_p + \tfrac12 \sigma_p^4 B_{pp}`, with derivatives by :math:`\sigma_p^2` (radius-margin only).
+        :math:`-\sigma_p^2 B_p + \tfrac12 \sigma_p^4 B_{pp}`, derivatives by :math:`\sigma_p^2` (radius-margin only).
     step : int, float or "halving", default=0.5
         How many are discarded in each round: a count, a fraction of the remaining ones, or down to a power of two.
     round_iter : int, default=5
@@ -263,8 +263,9 @@ class ScalingFactors(ScalingRanker):
     def _kernel_function(self, problem: LinearProblem, varying: np.ndarray) -> AdditiveKernel:
         if self.kernel == "linear":
             gamma = 1.0 / max(varying.size, 1)
-        else:
-            gamma = resolve_gamma(self.gamma, prepared_columns(problem, varying))
+        else:  # standardized columns have unit variance, as their rows are weighted: "scale" is "auto" then
+            named = "auto" if self.standardize and self.gamma == "scale" else self.gamma
+            gamma = resolve_gamma(named, prepared_columns(problem, varying))
         return AdditiveKernel(self.kernel, gamma, float(self.degree), float(self.coef0))
 
     def _svm_criterion(self, candidates: Candidates, y: np.ndarray, problem: LinearProblem) -> SVMCriterion:
@@ -366,7 +367,9 @@ class ScalingFactors(ScalingRanker):
         owners = group_owners(candidates)
         n_chosen = alive.size if owners is None else np.unique(owners[alive]).size
         plural = "s" * (n_chosen != 1)
-        return replace(ranking, n_chosen=n_chosen, reason=f"the bound is smallest with {n_chosen} {candidates.noun}{plural}")
+        return replace(
+            ranking, n_chosen=n_chosen, reason=f"the bound is smallest with {n_chosen} {candidates.noun}{plural}"
+        )
 
     # the model of what is kept
 
