@@ -147,9 +147,9 @@ class ScalingFactors(ScalingRanker):
     :math:`\sum_p \sigma_p^2` is fixed at the number of features that vary. A round makes few iterations, and the next
     one starts from equal factors of the same sum: with more features than rows, factors run to convergence follow
     noise. The discard printed as second order, :math:`\sigma_p^2 \partial B / \partial \sigma_p^2`, is of first
-    order and zero at a minimum; here the second-order term of optimal brain damage is added. The expansion is poor where
-    a few factors are large, and "factor" finds more (bench "xor"). With a weight of m, a row
-    counts m times in the span, as left out with all its weight; elsewhere it is m rows.
+    order and zero at a minimum; here the second-order term of optimal brain damage is added. The expansion is poor
+    where a few factors are large, and "factor" finds more (bench "xor"). With a weight of m, a row counts m times in
+    the span, as left out with all its weight; elsewhere it is m rows.
 
     One gradient step with a linear kernel and "variance" on standardized columns is a step of recursive feature
     elimination: :math:`\partial R^2 \|w\|^2 / \partial \sigma_p^2 = \|w\|^2 - R^2 w_p^2`.
