@@ -5,6 +5,7 @@ BENCHES = {
     "hidden-units": "bench.papers.hidden_units",
     "embedded": "bench.papers.embedded",
     "planted": "bench.papers.planted",
+    "xor": "bench.papers.xor",
     "ofw": "bench.papers.ofw",
     "infinite": "bench.papers.infinite",
     "spectral": "bench.papers.spectral",

@@ -19,6 +19,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from tamis.kernels.arrays.columns import as_columns
+from tamis.kernels.solvers.feature_kernel import AdditiveKernel
 from tamis.kernels.solvers.gram import check_gram_fits
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.kernels.solvers.penalized_path import PenalizedPath
@@ -185,10 +186,6 @@ class ScaledMachines:
 
     def _derivatives(self, A: np.ndarray, K: np.ndarray, V: np.ndarray, sigma: np.ndarray) -> np.ndarray:
         """Of the squared norms by the squared scaling factors: sums over pairs of rows, for all columns at once."""
-        pairs = V @ V.T
-        if self.kernel == "rbf":  # dK/ds_j = -gamma K (x_j - x'_j)^2
-            M = pairs * K
-            return -2.0 * self.gamma * ((A * A).T @ M.sum(axis=1) - np.einsum("ij,ij->j", A, M @ A))
-        Z = A * sigma  # dK/ds_j = degree gamma (gamma z'z + coef0)^(degree - 1) x_j x'_j
-        M = pairs * (self.degree * self.gamma * (self.gamma * (Z @ Z.T) + self.coef0) ** (self.degree - 1.0))
-        return np.einsum("ij,ij->j", A, M @ A)
+        function = AdditiveKernel(self.kernel, self.gamma, self.degree, self.coef0)
+        slope = -self.gamma * K if self.kernel == "rbf" else function.slope(function.sum_terms(A * sigma))
+        return function.contract_terms((V @ V.T) * slope, A)

@@ -169,6 +169,13 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": 1, "bound": "span", "criterion": "descent", "kernel": "poly", "degree": 2, "step": "halving"},
         {"stop": 1, "radius": "ball"},
     ],
+    "ScalingFactors": [
+        {"stop": 1, "kernel": "linear", "max_iter": 1000},
+        OtherPath({"max_iter": 1000}),
+        {"stop": None, "criterion": "span", "kernel": "poly", "degree": 2, "tol": 0.1},
+        {"stop": 1, "criterion": "validation", "cv": 2, "discard": "increase", "tol": 0.1},
+        {"stop": 1, "radius": "ball", "discard": "second-order", "step": 1, "max_iter": 1000},
+    ],
     "SensitivityRanking": [
         {},
         {"stop": 1, "norm": "l1"},

@@ -19,6 +19,7 @@ Any other kernel is evaluated anew on the remaining features.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,99 @@ KERNELS = frozenset(set(PAIRWISE_KERNEL_FUNCTIONS) | {"sigmoid", "poly"})
 _ADDITIVE = frozenset({"linear", "poly", "sigmoid", "rbf"})  # functions of a sum over features
 _MIN_SUM = 1 / 16  # relative to the sums at the last computation: below, differences have lost too many digits
 _NUMBERS = 2**20  # of a block that is computed at a time
+
+
+@dataclass(frozen=True)
+class AdditiveKernel:
+    r"""A kernel :math:`\varphi(\sum_p u_p)` of a sum over features.
+
+    Attributes
+    ----------
+    kernel : {"linear", "poly", "sigmoid", "rbf"}
+    gamma, degree, coef0 : float
+    """
+
+    kernel: str
+    gamma: float
+    degree: float
+    coef0: float
+
+    def sum_terms(self, Z: Table) -> np.ndarray:
+        """``sum_p u_p`` over all columns of a table, exactly symmetric."""
+        if self.kernel == "rbf" and isinstance(Z, np.ndarray):
+            Z = Z - Z.mean(axis=0)  # the distances are the same, and lose fewer digits
+        inner = (Z @ Z.T).toarray() if sparse.issparse(Z) else Z @ Z.T
+        if self.kernel != "rbf":
+            return inner
+        norm2 = np.diagonal(inner)
+        return np.maximum(norm2[:, None] + norm2 - 2.0 * inner, 0.0)
+
+    def term(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """``u_p`` of values of a feature in two rows."""
+        return (a - b) ** 2 if self.kernel == "rbf" else a * b
+
+    def value(self, sums: np.ndarray) -> np.ndarray:
+        r"""The kernel :math:`\varphi(s)`."""
+        if self.kernel == "linear":
+            return sums.copy()
+        if self.kernel == "poly":
+            return (self.gamma * sums + self.coef0) ** self.degree
+        if self.kernel == "sigmoid":
+            return np.tanh(self.gamma * sums + self.coef0)
+        return np.exp(-self.gamma * np.maximum(sums, 0.0))
+
+    def slope(self, sums: np.ndarray) -> np.ndarray:
+        r"""The derivative :math:`\varphi'(s)`."""
+        if self.kernel == "linear":
+            return np.ones_like(sums)
+        if self.kernel == "poly":
+            return self.gamma * self.degree * (self.gamma * sums + self.coef0) ** (self.degree - 1)
+        if self.kernel == "sigmoid":
+            return self.gamma / np.cosh(self.gamma * sums + self.coef0) ** 2
+        return -self.gamma * self.value(sums)
+
+    def curvature(self, sums: np.ndarray) -> np.ndarray:
+        r"""The second derivative :math:`\varphi''(s)`."""
+        if self.kernel == "linear":
+            return np.zeros_like(sums)
+        if self.kernel == "poly":
+            if self.degree == 1:
+                return np.zeros_like(sums)
+            inner = self.gamma * sums + self.coef0
+            return self.gamma**2 * self.degree * (self.degree - 1) * inner ** (self.degree - 2)
+        if self.kernel == "sigmoid":
+            return -2.0 * self.gamma * self.value(sums) * self.slope(sums)
+        return self.gamma**2 * self.value(sums)
+
+    def contract_terms(self, weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """``sum_ik weights_ik u_p(x_i, x_k)`` of every column p: O(n^2 D), as one product of matrices.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_rows, n_rows)
+            Symmetric.
+        columns : ndarray of shape (n_rows, n_columns)
+        """
+        products = np.einsum("ij,ij->j", columns, weights @ columns)
+        if self.kernel != "rbf":
+            return products
+        return 2.0 * (weights.sum(axis=1) @ columns**2 - products)
+
+    def contract_squared_terms(self, weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """``sum_ik weights_ik u_p(x_i, x_k)^2`` of every column p, as for :meth:`contract_terms`."""
+        squares = columns**2
+        products = np.einsum("ij,ij->j", squares, weights @ squares)
+        if self.kernel != "rbf":
+            return products
+        odd = np.einsum("ij,ij->j", squares * columns, weights @ columns)
+        return 2.0 * (weights.sum(axis=1) @ squares**2) - 8.0 * odd + 6.0 * products
+
+    def apply_terms(self, weights: np.ndarray, columns: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """``sum_k weights_ik u_p(x_i, x_k) v_k`` of every row i and column p, as for :meth:`contract_terms`."""
+        first = columns * (weights @ (columns * v[:, None]))
+        if self.kernel != "rbf":
+            return first
+        return columns**2 * (weights @ v)[:, None] - 2.0 * first + weights @ (columns**2 * v[:, None])
 
 
 class FeatureKernel:
@@ -85,6 +179,7 @@ class FeatureKernel:
             raise ValueError(f"kernel={kernel!r} is unknown; use a function or one of {', '.join(sorted(KERNELS))}")
         self.kernel: Kernel = "poly" if kernel == "polynomial" else kernel
         self.gamma, self.degree, self.coef0 = resolve_gamma(gamma, Z), degree, coef0
+        self._function = AdditiveKernel(str(self.kernel), self.gamma, degree, coef0)
         self._Z = sparse.csc_array(Z, dtype=float) if sparse.issparse(Z) else np.asarray(Z, dtype=float, order="F")
         self._is_remaining = np.ones(Z.shape[1], dtype=bool)
         self._compute()
@@ -107,11 +202,11 @@ class FeatureKernel:
         if not self.is_additive or 2 * np.count_nonzero(self._is_remaining) <= self._n_at_computation:
             self._compute()
             return
-        self._sums -= self._sum_terms(self._Z[:, features])
+        self._sums -= self._function.sum_terms(self._Z[:, features])
         if np.abs(self._sums).max(initial=0.0) < _MIN_SUM * self._size_at_computation:
             self._compute()
         else:
-            self.matrix = self._value(self._sums)
+            self.matrix = self._function.value(self._sums)
 
     def without(self, features: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """The matrix without each feature alone.
@@ -129,7 +224,7 @@ class FeatureKernel:
         """
         self._check_remaining(features)
         if self.is_additive:
-            return self._value(self._sums_of(rows) - self._terms(features, rows))
+            return self._function.value(self._sums_of(rows) - self._terms(features, rows))
         return np.stack([self.without_group(np.array([feature]), rows) for feature in features])
 
     def without_group(self, features: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
@@ -137,7 +232,7 @@ class FeatureKernel:
         self._check_remaining(features)
         Z = self._Z if rows is None else self._Z[rows]
         if self.is_additive:
-            return self._value(self._sums_of(rows) - self._sum_terms(Z[:, features]))
+            return self._function.value(self._sums_of(rows) - self._function.sum_terms(Z[:, features]))
         kept = self._is_remaining.copy()
         kept[features] = False
         return self._evaluate(Z[:, kept])
@@ -148,7 +243,15 @@ class FeatureKernel:
         Raises ``ValueError`` if the kernel is none of "linear", "poly", "sigmoid", "rbf".
         """
         self._check_remaining(features)
-        return self._slope(self._sums_of(rows)) * self._terms(features, rows)
+        return 2.0 * self._function.slope(self._sums_of(rows)) * self._terms(features, rows)
+
+    def contract_derivative(self, form: np.ndarray, features: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """``<derivative by the scale of each feature, form>`` for a symmetric form over some rows, in O(r^2 D)."""
+        weights = 2.0 * self._function.slope(self._sums_of(rows)) * form
+        out = np.empty(features.size)
+        for block in blocks(features.size, _NUMBERS // max(rows.size, 1)):
+            out[block] = self._function.contract_terms(weights, self.columns(features[block], rows))
+        return out
 
     def columns(self, features: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """Values of features, of shape (n_rows, len(features)); not to be written to."""
@@ -175,13 +278,13 @@ class FeatureKernel:
         if not self.is_additive:
             return self.matrix[first, second] - self.without(features)[:, first, second]
         columns = self.columns(features).T
-        term = self._term(columns[:, first], columns[:, second])
+        term = self._function.term(columns[:, first], columns[:, second])
         if self.kernel == "linear":
             return term
         sums = self._sums[first, second]
         if self.kernel == "rbf":  # not the difference of two exponentials, which loses digits and may overflow
-            return self._value(sums - term) * np.expm1(-self.gamma * term)
-        return self._value(sums) - self._value(sums - term)
+            return self._function.value(sums - term) * np.expm1(-self.gamma * term)
+        return self._function.value(sums) - self._function.value(sums - term)
 
     def _check_remaining(self, features: np.ndarray) -> None:
         eliminated = np.asarray(features, dtype=int)[~self._is_remaining[features]]
@@ -192,10 +295,10 @@ class FeatureKernel:
         """Sums and matrix from the table."""
         Z = self._Z[:, self._is_remaining]
         if self.is_additive:
-            self._sums = self._sum_terms(Z)
+            self._sums = self._function.sum_terms(Z)
             self._n_at_computation, self._size_at_computation = Z.shape[1], float(np.abs(self._sums).max(initial=0.0))
         with np.errstate(invalid="ignore", over="ignore"):
-            self.matrix = self._value(self._sums) if self.is_additive else self._evaluate(Z)
+            self.matrix = self._function.value(self._sums) if self.is_additive else self._evaluate(Z)
         if not np.isfinite(self.matrix).all():
             raise ValueError(
                 f"kernel={self.kernel!r} is not finite on these columns; with gamma={self.gamma:g}, "
@@ -218,44 +321,10 @@ class FeatureKernel:
             )
         return self._sums if rows is None else self._sums[np.ix_(rows, rows)]
 
-    def _sum_terms(self, Z: Table) -> np.ndarray:
-        """``sum_p u_p`` over all columns of a table, exactly symmetric."""
-        if self.kernel == "rbf" and isinstance(Z, np.ndarray):
-            Z = Z - Z.mean(axis=0)  # the distances are the same, and lose fewer digits
-        inner = (Z @ Z.T).toarray() if sparse.issparse(Z) else Z @ Z.T
-        if self.kernel != "rbf":
-            return inner
-        norm2 = np.diagonal(inner)
-        return np.maximum(norm2[:, None] + norm2 - 2.0 * inner, 0.0)
-
     def _terms(self, features: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
         """``u_p`` of each feature, of shape (len(features), n_rows, n_rows)."""
         columns = self.columns(features, rows).T
-        return self._term(columns[:, :, None], columns[:, None, :])
-
-    def _term(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """``u_p`` of values of a feature in two rows."""
-        return (a - b) ** 2 if self.kernel == "rbf" else a * b
-
-    def _value(self, sums: np.ndarray) -> np.ndarray:
-        r"""The kernel :math:`\varphi(s)`."""
-        if self.kernel == "linear":
-            return sums.copy()
-        if self.kernel == "poly":
-            return (self.gamma * sums + self.coef0) ** self.degree
-        if self.kernel == "sigmoid":
-            return np.tanh(self.gamma * sums + self.coef0)
-        return np.exp(-self.gamma * np.maximum(sums, 0.0))
-
-    def _slope(self, sums: np.ndarray) -> np.ndarray:
-        r"""The factor of :math:`u_p` in the derivative by a scale, :math:`2 \varphi'(s)`."""
-        if self.kernel == "linear":
-            return np.full_like(sums, 2.0)
-        if self.kernel == "poly":
-            return 2.0 * self.gamma * self.degree * (self.gamma * sums + self.coef0) ** (self.degree - 1)
-        if self.kernel == "sigmoid":
-            return 2.0 * self.gamma / np.cosh(self.gamma * sums + self.coef0) ** 2
-        return -2.0 * self.gamma * self._value(sums)
+        return self._function.term(columns[:, :, None], columns[:, None, :])
 
 
 def resolve_gamma(gamma: float | str, Z: Table) -> float:

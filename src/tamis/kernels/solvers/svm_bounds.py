@@ -232,7 +232,7 @@ def measure_norms2(K: np.ndarray, svms: Sequence[TrainedSVM], ridge: float) -> n
     return 2.0 * np.einsum("mi,mi->m", duals, signs) - energy
 
 
-def invert_bordered(K: np.ndarray, ridge: float) -> np.ndarray:
+def invert_bordered(K: np.ndarray, ridge: float | np.ndarray) -> np.ndarray:
     """Inverse of ``[[K + ridge, 1], [1', 0]]`` for one matrix or a stack; a ridge of zero is replaced by a tiny one."""
     r = K.shape[-1]
     if not r:
@@ -242,7 +242,7 @@ def invert_bordered(K: np.ndarray, ridge: float) -> np.ndarray:
     system[..., :r, r] = system[..., r, :r] = 1.0
     diagonal = np.einsum("...ii->...i", system)[..., :r]
     diagonal += (
-        ridge if ridge > 0 else _MIN_RIDGE * np.maximum(diagonal.mean(axis=-1, keepdims=True), np.finfo(float).tiny)
+        ridge if np.all(ridge) else _MIN_RIDGE * np.maximum(diagonal.mean(axis=-1, keepdims=True), np.finfo(float).tiny)
     )
     return np.linalg.inv(system)
 
@@ -274,13 +274,4 @@ def contract_derivatives(
     kernel: FeatureKernel, forms: np.ndarray, rows: np.ndarray, features: np.ndarray
 ) -> np.ndarray:
     """``<dK / d sigma_p, F>`` for every form and feature; arguments as for :func:`contract_changes`."""
-    out = np.empty((len(forms), features.size))
-    if kernel.kernel == "linear":
-        for block in blocks(features.size, _NUMBERS // max(rows.size, 1)):
-            columns = kernel.columns(features[block], rows)
-            out[:, block] = 2.0 * np.einsum("fij,ij->fj", forms @ columns, columns)
-        return out
-    for block in blocks(features.size, _NUMBERS // max(rows.size, 1) ** 2):
-        derivative = kernel.derivative(features[block], rows)
-        out[:, block] = forms.reshape(len(forms), -1) @ derivative.reshape(len(derivative), -1).T
-    return out
+    return np.array([kernel.contract_derivative(form, features, rows) for form in forms])

@@ -20,7 +20,7 @@ class WarmStartedSVMs:
     K : ndarray of shape (n_rows, n_rows)
     signs : ndarray of shape (n_svms, n_rows)
         1 or -1.
-    ridge : float
+    ridge : float or ndarray of shape (n_rows,)
         On the diagonal of K: one over the cost of squared slack, 0 for a hard margin.
     ball : bool
         Whether the smallest enclosing ball is wanted; otherwise all rows have the same weight.
@@ -48,12 +48,12 @@ class WarmStartedSVMs:
     """
 
     def __init__(
-        self, K: np.ndarray, signs: np.ndarray, *, ridge: float, ball: bool, tol: float, max_iter: int
+        self, K: np.ndarray, signs: np.ndarray, *, ridge: float | np.ndarray, ball: bool, tol: float, max_iter: int
     ) -> None:
         n = signs.shape[1]
-        upper, ridges = np.full(n, np.inf), np.full(n, ridge)
+        upper, ridges = np.full(n, np.inf), np.broadcast_to(np.asarray(ridge, dtype=float), n)
         pose = partial(DualSVM, DenseGram(K), upper=upper, ridge=ridges, tol=tol, max_iter=max_iter)
-        self.signs, self.ridge = signs, ridge
+        self.signs, self.ridge = signs, ridges
         self.residual, self.converged, self.n_iter = 0.0, True, 0
         self._duals = [pose(sign, signs=sign, total=0.0) for sign in signs]
         self._ball = pose(_ball_target(K), signs=np.ones(n), total=1.0) if ball else None
@@ -92,7 +92,7 @@ class WarmStartedSVMs:
         for dual in self._problems:
             before = dual.n_iter
             dual.solve()
-            if not dual.converged and not self.ridge and dual is not self._ball:  # the dual is unbounded
+            if not dual.converged and not self.ridge.any() and dual is not self._ball:  # the dual is unbounded
                 raise ValueError(NOT_SEPARABLE)
             self.residual = max(self.residual, dual.residual)
             self.converged = self.converged and dual.converged
