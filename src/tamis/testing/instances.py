@@ -28,6 +28,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": 1, "kernel": "poly", "degree": 2, "p": 2.0, "max_iter": 20, "tol": 0.1},
         {"C": "auto", "early_stopping": True, "random_state": 0},
     ],
+    "ARD": [{"early_stopping": 3}, {"stop": 1}, OtherPath({"stop": None, "task": "classification"})],
     "AgnosG": [{"stop": 1, "max_iter": 60}, {"max_iter": 100}, {"stop": None, "mode": "thesis", "max_iter": 100}],
     "AgnosS": [
         {"stop": 1, "max_iter": 60, "hidden_units": (6,), "batch_size": 16},
