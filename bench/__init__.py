@@ -6,6 +6,7 @@ BENCHES = {
     "embedded": "bench.papers.embedded",
     "planted": "bench.papers.planted",
     "xor": "bench.papers.xor",
+    "scaling": "bench.papers.scaling",
     "ofw": "bench.papers.ofw",
     "infinite": "bench.papers.infinite",
     "spectral": "bench.papers.spectral",

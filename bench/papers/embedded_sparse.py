@@ -6,7 +6,7 @@ Where sets of different k are not nested, each is selected by itself.
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,9 +74,9 @@ def predict(X: Any, y: np.ndarray, X_test: Any, columns: np.ndarray, *, balanced
         return search.predict(X_test)
 
 
-def error(name: str, k: int, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> tuple[float, float, int]:
+def error(make: Maker, k: int, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> tuple[float, float, int]:
     """Percentage of wrong test rows, seconds, and features."""
-    columns, seconds = select(METHODS[name], k, X, y)
+    columns, seconds = select(make, k, X, y)
     return 100.0 * float(np.mean(predict(X, y, X_test, columns) != y_test)), seconds, columns.size
 
 
@@ -87,33 +87,42 @@ def balanced_error(y: np.ndarray, predicted: np.ndarray) -> float:
 # --- leukemia ---------------------------------------------------------------------------------------------------------
 
 
-def leukemia(quick: bool, targets: Targets) -> dict[str, Any]:
-    """Nested 10-fold cross-validation, repeated."""
+def nested_leukemia(
+    methods: Mapping[str, Maker], sizes: Sequence[int], n_repeats: int
+) -> tuple[list[tuple[str, ...]], dict[str, float]]:
+    """Error in percent of every method and number of genes: nested 10-fold cross-validation, repeated."""
     data = load("allaml")
     X, y = data.X, data.y
-    sizes, n_repeats = (5, 20), 1 if quick else 5
     folds = [
         fold for seed in range(n_repeats) for fold in StratifiedKFold(10, shuffle=True, random_state=seed).split(X, y)
     ]
     rows, found = [], {}
-    for name in METHODS:
+    for name, make in methods.items():
         cells, seconds = [], 0.0
         for k in sizes:
             each = Parallel(n_jobs=-1)(
-                delayed(error)(name, k, X[train], y[train], X[test], y[test]) for train, test in folds
+                delayed(error)(make, k, X[train], y[train], X[test], y[test]) for train, test in folds
             )
             weights = np.array([test.size for _, test in folds])
             found[f"{name}, {k}"] = mean = float(np.average([one[0] for one in each], weights=weights))
             seconds = max(seconds, float(np.mean([one[1] for one in each])))
             cells.append(f"{mean:.1f}")
         rows.append((name, *cells, f"{seconds:.2f}"))
+    return rows, found
+
+
+def leukemia(quick: bool, targets: Targets) -> dict[str, Any]:
+    """All methods at 5 and 20 genes."""
+    sizes, n_repeats = (5, 20), 1 if quick else 5
+    rows, found = nested_leukemia(METHODS, sizes, n_repeats)
     show(
         f"Leukemia: error in percent, nested 10-fold, {n_repeats} repetition(s)",
         ("method", *[f"{k} genes" for k in sizes], "seconds"),
         rows,
     )
     note(
-        "One patient in 72 is 1.4 points; a standard error is about two. Prototype of ZeroNorm, one pass: 2.8 at both."
+        "One patient in 72 is 1.4 points; a standard error is two. Prototype of ZeroNorm, one pass: 2.8 at both.\n"
+        "At 5 genes it is not reproduced: not by five of the genes left at 20, nor by other costs or machines."
     )
     for k in sizes:
         reached = found[f"ZeroNorm, stopped at k, {k}"]
@@ -134,7 +143,8 @@ def spam(quick: bool, targets: Targets) -> dict[str, Any]:
     rows, found = [], {}
     for name in METHODS:
         each = Parallel(n_jobs=-1)(
-            delayed(error)(name, 20, X[train], y[train], X[test], y[test]) for train, test in [official, *splits]
+            delayed(error)(METHODS[name], 20, X[train], y[train], X[test], y[test])
+            for train, test in [official, *splits]
         )
         esl, mean = each[0][0], float(np.mean([one[0] for one in each[1:]]))
         found[name] = {"esl": esl, "splits": mean, "words": each[0][2]}

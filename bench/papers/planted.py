@@ -1,4 +1,4 @@
-"""Lal et al. (2006), Sec. 4: sparsity terms on a planted problem, beside recursive elimination, Fisher's score, chance.
+"""Lal et al. (2006), Sec. 3 and 4: scaling factors and sparsity terms on a planted problem, beside RFE, Fisher, chance.
 
 A thousand columns in blocks of ten whose entries have correlation 1/2; ten relevant columns, one in each of ten blocks;
 the class is the sign of their sum, and one label in twenty is flipped. Precision among the first ten. What a method
@@ -20,22 +20,50 @@ from sklearn.svm import LinearSVC
 
 from bench.table import Targets, show
 from tamis import (
+    ARD,
     FSV,
+    JCFO,
     L1SVM,
+    MED,
     RFE,
+    AdaptiveScaling,
     ElasticNet,
     FisherScore,
     Grafting,
     Lasso,
     LogisticLasso,
+    MarginLP,
     PotentialSVM,
     RandomSelection,
+    ScalingFactors,
     ZeroNorm,
 )
 
 N_RELEVANT = 10
-PROTOTYPE = {"L1SVM": (0.37, 0.63), "FSV": (0.28, 0.58), "ZeroNorm": (0.29, 0.60), "LogisticLasso": (0.33, 0.62)}
-ASKED = 0.58
+PROTOTYPE = {
+    "L1SVM": (0.37, 0.63),
+    "FSV": (0.28, 0.58),
+    "ZeroNorm": (0.29, 0.60),
+    "LogisticLasso": (0.33, 0.62),
+    "AdaptiveScaling": (0.31, 0.78),
+    "ScalingFactors, rbf": (0.35, 0.75),
+    "ScalingFactors, linear": (0.30, 0.50),
+    "ARD": (0.33, 0.68),
+    "MED": (0.35, 0.68),
+    "MarginLP": (0.31, 0.53),
+    "JCFO, linear": (0.26, 0.45),
+}
+ASKED = {
+    "L1SVM": 0.58,
+    "FSV": 0.58,
+    "ZeroNorm": 0.58,
+    "LogisticLasso": 0.58,
+    "AdaptiveScaling": 0.70,
+    "ScalingFactors, rbf": 0.65,
+    "ARD": 0.60,
+    "MED": 0.60,
+    "MarginLP": 0.50,
+}
 
 
 def make_planted(n_samples: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -75,6 +103,16 @@ METHODS: dict[str, Callable[[np.ndarray, np.ndarray, int], Any]] = {
     "Lasso": lambda X, y, seed: Lasso(stop=N_RELEVANT, task="classification"),
     "ElasticNet": lambda X, y, seed: ElasticNet(stop=N_RELEVANT),
     "PotentialSVM, C = .1": lambda X, y, seed: PotentialSVM(stop=N_RELEVANT, C=0.1),
+    "AdaptiveScaling": lambda X, y, seed: AdaptiveScaling(stop=N_RELEVANT),
+    "AdaptiveScaling, C validated": lambda X, y, seed: AdaptiveScaling(stop=N_RELEVANT, C="auto"),
+    "AdaptiveScaling, p = 2": lambda X, y, seed: AdaptiveScaling(stop=N_RELEVANT, p=2.0),
+    "ScalingFactors, rbf": lambda X, y, seed: ScalingFactors(stop=N_RELEVANT),
+    "ScalingFactors, linear": lambda X, y, seed: ScalingFactors(stop=N_RELEVANT, kernel="linear"),
+    "ARD": lambda X, y, seed: ARD(stop=N_RELEVANT),
+    "ARD, 10 rounds": lambda X, y, seed: ARD(stop=N_RELEVANT, early_stopping=10),
+    "MED": lambda X, y, seed: MED(stop=N_RELEVANT),
+    "MarginLP": lambda X, y, seed: MarginLP(stop=N_RELEVANT),
+    "JCFO, linear": lambda X, y, seed: JCFO(stop=N_RELEVANT, kernel="linear"),
 }
 
 
@@ -105,9 +143,9 @@ def run(*, quick: bool = False) -> dict[str, Any]:
         ("method", "n = 100", "prototype", "seconds", "n = 200", "prototype", "seconds"),
         rows,
     )
-    for name in PROTOTYPE:
+    for name, asked in ASKED.items():
         reached = found[name][200]
-        targets.add(f"{name}, n = 200", f"{reached:.2f}", f">= {ASKED}", reached >= ASKED)
+        targets.add(f"{name}, n = 200", f"{reached:.2f}", f">= {asked:.2f}", reached >= asked)
         targets.add(
             f"{name} above Fisher, n = 200",
             f"{reached:.2f}",

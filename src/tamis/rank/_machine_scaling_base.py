@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
-from tamis._sklearn import Interval, StrOptions, safe_indexing
+from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, LinearModel, fresh
 from tamis.rank._kernel_model import KernelModel
 from tamis.rank._linear_problem import LinearProblem
@@ -25,17 +25,16 @@ from tamis.rank._multiplicative_updates import (
     multiplicative_updates,
     prepared_columns,
 )
-from tamis.rank._rounds import best_round, hold_out
 from tamis.rank._scaled_machines import KERNELS, ScaledMachines, Trained
-from tamis.rank._scaling_base import ScalingRanker
-from tamis.rank._validation import classification_errors, selection_error, validation_folds
+from tamis.rank._scaling_base import EarlyStoppedScaling
+from tamis.rank._validation import selection_error, validation_folds
 
 _COSTS = 10.0 ** np.arange(-2.0, 4.0)  # from which C="auto" is chosen
 _MACHINE_TOL = 1e-9  # of every machine
 _LARGEST_RESIDUAL = 1e-6  # of any machine, above which a warning is given
 
 
-class MachineScaling(ScalingRanker):
+class MachineScaling(EarlyStoppedScaling):
     """Scaling factors by multiplicative updates, from the weights of machines on the scaled columns.
 
     A method says by which exponents (:meth:`_update`), in which units its kernel is (:meth:`_kernel_gamma`), what its
@@ -44,17 +43,15 @@ class MachineScaling(ScalingRanker):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **ScalingRanker._parameter_constraints,
+        **EarlyStoppedScaling._parameter_constraints,
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "kernel": [StrOptions(set(KERNELS))],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
         "degree": [Interval(Real, 1, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "cv": ["cv_object"],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
     }
 
     loss: str
@@ -64,10 +61,8 @@ class MachineScaling(ScalingRanker):
     degree: float
     coef0: float
     early_stopping: bool
-    validation_fraction: float
     cv: Any
     n_jobs: int | None
-    random_state: Any
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -200,25 +195,6 @@ class MachineScaling(ScalingRanker):
         )
         mean = np.reshape(errors, (_COSTS.size, len(folds))).mean(axis=1)
         return float(_COSTS[int(np.argmin(mean))])
-
-    def _validated_rounds(self, candidates: Candidates, y: np.ndarray, problem: LinearProblem) -> int:
-        """Rounds after which machines on some of the rows have the fewest errors on the others."""
-        is_classes = problem.classes is not None
-        parts = hold_out(y, self.validation_fraction, is_classes=is_classes, rng=self._rng())
-        if parts is None:
-            return self.max_iter
-        train, test = parts
-        seen = candidates.take_rows(train)
-        part, errors = self._pose(seen, y[train]), []
-        unseen, truth = safe_indexing(candidates.table, test), problem.Y[test]
-        for done in self._rounds(seen, part):
-            outputs = self._model_of(part, done).decision_function(safe_indexing(unseen, done.alive, axis=1))
-            outputs = (outputs - problem.center) / problem.unit
-            wrong = classification_errors(outputs, truth) if is_classes else (outputs - truth)[:, 0] ** 2
-            errors.append(float(np.average(wrong, weights=problem.row_shares[test])))
-            if len(errors) == self.max_iter:
-                break
-        return best_round(errors) + 1 if errors else self.max_iter
 
     def _model_of(self, problem: LinearProblem, done: Round) -> LinearModel | KernelModel:
         """The machines of a round, on columns times their scaling factors."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from tamis._sklearn import Interval, StrOptions, fit_context
+from tamis._sklearn import Interval, StrOptions, fit_context, safe_indexing
 from tamis.base import (
     GROUPS_CONSTRAINT,
     Candidates,
@@ -24,7 +24,8 @@ from tamis.base import (
 )
 from tamis.rank._kernel_model import KernelModel
 from tamis.rank._linear_problem import LinearProblem
-from tamis.rank._rounds import order_by_rounds
+from tamis.rank._rounds import best_round, hold_out, order_by_rounds
+from tamis.rank._validation import classification_errors
 
 
 class ScalingRound(Protocol):
@@ -204,6 +205,43 @@ class ScalingRanker(Ranker):
         self.estimator_ = model = self._train(problem, features)
         if isinstance(model, LinearModel):
             self.coef_, self.intercept_ = model.coefficients(problem.scale.size)
+
+
+class EarlyStoppedScaling(ScalingRanker):
+    """Scaling factors whose rounds can be ended where held-out rows are predicted best."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        **ScalingRanker._parameter_constraints,
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "random_state": ["random_state"],
+    }
+
+    validation_fraction: float
+    random_state: Any
+
+    @abstractmethod
+    def _model_of(self, problem: LinearProblem, done: Any) -> LinearModel | KernelModel:
+        """The model of a round, of the features that have a factor in it."""
+
+    def _validated_rounds(self, candidates: Candidates, y: np.ndarray, problem: LinearProblem) -> int:
+        """Rounds after which models of some of the rows have the fewest errors on the others."""
+        is_classes = problem.classes is not None
+        parts = hold_out(y, self.validation_fraction, is_classes=is_classes, rng=self._rng())
+        if parts is None:
+            return self.max_iter
+        train, test = parts
+        seen = candidates.take_rows(train)
+        part, errors = self._pose(seen, y[train]), []
+        unseen, truth = safe_indexing(candidates.table, test), problem.Y[test]
+        for done in self._rounds(seen, part):
+            model = self._model_of(part, done)
+            outputs = model.decision_function(safe_indexing(unseen, model.features, axis=1))
+            outputs = (outputs - problem.center) / problem.unit
+            wrong = classification_errors(outputs, truth) if is_classes else (outputs - truth)[:, 0] ** 2
+            errors.append(float(np.average(wrong, weights=problem.row_shares[test])))
+            if len(errors) == self.max_iter:
+                break
+        return best_round(errors) + 1 if errors else self.max_iter
 
 
 def factors_of_candidates(candidates: Candidates, alive: np.ndarray, sigma: np.ndarray) -> dict[int, float]:

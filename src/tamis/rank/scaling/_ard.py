@@ -11,12 +11,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from tamis._sklearn import Interval, StrOptions, safe_indexing
+from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, LinearModel
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._multiplicative_updates import group_owners, prepared_columns
-from tamis.rank._rounds import best_round, hold_out
-from tamis.rank._scaling_base import ScalingRanker, factors_of_candidates
+from tamis.rank._scaling_base import EarlyStoppedScaling, factors_of_candidates
 from tamis.rank.scaling._ard_updates import (
     UPDATES,
     EvidenceRound,
@@ -25,13 +24,12 @@ from tamis.rank.scaling._ard_updates import (
     started,
 )
 from tamis.rank.scaling._evidence import MAP_TOL, CenteredTable
-from tamis.rank.sparse._smooth_loss import classification_errors
 
 _START_VARIANCE = 0.1  # of the prior's outputs, before the first round
 _RESERVE = 8  # of early_stopping="auto": effective number of features for each one that is asked for
 
 
-class ARD(ScalingRanker):
+class ARD(EarlyStoppedScaling):
     r"""Automatic relevance determination: every weight has a prior variance, learned by maximizing the evidence.
 
     .. math:: \max_\beta \log \int P(y | w) \prod_i N(w_i;\, 0, \beta_i^{-1}) \, dw
@@ -162,13 +160,11 @@ class ARD(ScalingRanker):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **ScalingRanker._parameter_constraints,
+        **EarlyStoppedScaling._parameter_constraints,
         "loss": [StrOptions({"auto", "logistic", "squared"})],
         "update": [StrOptions(set(UPDATES))],
         "noise_precision": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "early_stopping": [StrOptions({"auto"}), "boolean", Interval(Integral, 1, None, closed="left")],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -297,28 +293,9 @@ class ARD(ScalingRanker):
         del self._last
         return problem.model(features, weights, intercept)
 
-    # held-out rows
-
-    def _validated_rounds(self, candidates: Candidates, y: np.ndarray, problem: LinearProblem) -> int:
-        """Rounds after which weights learned on some of the rows have the fewest errors on the others."""
-        is_classes = problem.classes is not None
-        parts = hold_out(y, self.validation_fraction, is_classes=is_classes, rng=self._rng())
-        if parts is None:
-            return self.max_iter
-        train, test = parts
-        seen = candidates.take_rows(train)
-        part, errors = self._pose(seen, y[train]), []
-        unseen, truth = safe_indexing(candidates.table, test), problem.Y[test]
-        for done in self._rounds(seen, part):
-            found = done.after.posterior
-            model = part.model(done.after.alive, found.coef, found.intercept)
-            outputs = model.decision_function(safe_indexing(unseen, model.features, axis=1))
-            outputs = (outputs - problem.center) / problem.unit
-            wrong = classification_errors(outputs, truth) if is_classes else (outputs - truth)[:, 0] ** 2
-            errors.append(float(np.average(wrong, weights=problem.row_shares[test])))
-            if len(errors) == self.max_iter:
-                break
-        return best_round(errors) + 1 if errors else self.max_iter
+    def _model_of(self, problem: LinearProblem, done: Any) -> LinearModel:
+        found = done.after.posterior
+        return problem.model(done.after.alive, found.coef, found.intercept)
 
 
 def ended_early(rounds: Iterator[EvidenceRound], candidates: Candidates, fewest: float) -> Iterator[EvidenceRound]:
