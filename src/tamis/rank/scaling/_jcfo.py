@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -21,6 +21,7 @@ from tamis.kernels.solvers.losses import LOSSES, PROBIT
 from tamis.rank._kernel_model import KernelModel
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._multiplicative_updates import group_owners, prepared_columns
+from tamis.rank._rounds import round_criteria
 from tamis.rank._scaled_machines import KERNELS, ScaledMachines, Trained
 from tamis.rank._scaling_base import ScalingRanker
 from tamis.rank.scaling._jcfo_posterior import (
@@ -36,6 +37,7 @@ from tamis.rank.scaling._jcfo_posterior import (
 _LIKELIHOODS = {"probit": PROBIT, "logistic": LOSSES["logistic"], "squared": LOSSES["squared"]}
 _LINE_SEARCHES = 100  # iterations of L-BFGS-B per round
 _STALLED = 1e-13  # relative rise of the posterior in a round that is rounding
+_BITS = 34  # of the entries of a column
 _HALVINGS = 60  # of a penalty under which nothing is left
 
 
@@ -45,8 +47,8 @@ class _Round:
 
     Attributes
     ----------
-    alive, sigma, updated, strength : ndarray
-        As every round of scaling factors; the strength of a factor is its contribution to the outputs.
+    alive, updated, strength : ndarray
+        As every round of scaling factors; the strength of a feature is its contribution to the outputs.
     posterior : Posterior
         Over the columns that were alive.
     point : Point
@@ -58,13 +60,17 @@ class _Round:
     """
 
     alive: np.ndarray
-    sigma: np.ndarray
     updated: np.ndarray
     strength: np.ndarray
     posterior: Posterior
     point: Point
     value: float
     residuals: tuple[float, float] | None
+
+    @property
+    def sigma(self) -> np.ndarray:
+        """What orders features that do not outlast the round: factors are equal at first, and zero for many later."""
+        return self.strength
 
 
 class JCFO(ScalingRanker):
@@ -119,9 +125,12 @@ class JCFO(ScalingRanker):
     Attributes
     ----------
     order_ : ndarray
-        Features by the last round in which their factors were positive, and by these.
-    scores_, sigma_ : ndarray of shape (n_features,)
-        :math:`\sqrt{\theta_j / \gamma}`, in the last round in which it was positive, and at the end.
+        Features by their factors at the end; then those at zero, by the round in which they were discarded and how far
+        they moved the outputs then, or would have.
+    scores_ : ndarray of shape (n_features,)
+        Rounds that the feature lasted, plus a share of one by its factor, or by how far it moved the outputs.
+    sigma_ : ndarray of shape (n_features,)
+        :math:`\sqrt{\theta_j / \gamma}` at the end.
     log_posterior_ : ndarray of shape (n_iter_,)
         After every round, up to a constant. It never falls, but for what discarding takes.
     support_samples_ : ndarray
@@ -250,14 +259,14 @@ class JCFO(ScalingRanker):
 
     def _posterior(self, problem: LinearProblem, features: np.ndarray, owner: np.ndarray) -> Posterior:
         check_gram_fits(len(problem.Y), "use ZeroNorm, which forms no kernel matrix of more rows than columns")
-        A = prepared_columns(problem, features)
+        A = without_last_digits(prepared_columns(problem, features))
         if sparse.issparse(A) and self.kernel != "linear":
             raise ValueError(f"sparse input is not supported with kernel={self.kernel!r}; use 'linear', or X.toarray()")
         means = np.zeros(features.size)
         if sparse.issparse(A):
             means = problem.columns.means(features) * problem.scale[features]
         return Posterior(
-            A.tocsr() if sparse.issparse(A) else A,
+            A.tocsr() if sparse.issparse(A) else np.ascontiguousarray(A),
             means,
             owner,
             problem.Y,
@@ -277,12 +286,13 @@ class JCFO(ScalingRanker):
         n_columns = alive.size
         if not n_columns:
             return
-        owners = group_owners(candidates)
-        owner = np.arange(alive.size) if owners is None else np.unique(owners[alive], return_inverse=True)[1]
-        posterior = self._posterior(problem, alive, owner)
+        # an order of their own, so that rounding, which L-BFGS-B multiplies, is the same in whatever order columns come
+        products = (problem.columns.dot(problem.Y * problem.columns.sqrt_weight[:, None]))[alive].sum(axis=1)
+        alive = alive[np.argsort(products * problem.scale[alive], kind="stable")]
+        posterior = self._posterior(problem, alive, factor_places(group_owners(candidates), alive))
         self._gamma = 1.0 / n_columns if self.kernel == "linear" else resolve_gamma(self.gamma, posterior.A)
         point, posterior = self._start(posterior)
-        before, value = np.full(posterior.n_factors, self._gamma), np.inf
+        value = np.inf
         while True:
             n_left = self._n_after_discarding(posterior.n_factors)
             is_discarding = n_left < posterior.n_factors
@@ -299,14 +309,14 @@ class JCFO(ScalingRanker):
             theta[kept] = point.theta[kept]
             found = None if is_discarding else residuals(posterior, point)
             last, value = value, posterior.value(point)
-            sigma, updated = (np.sqrt(values / self._gamma)[posterior.owner] for values in (before, theta))
-            yield _Round(alive, sigma, updated, strength[posterior.owner], posterior, point, value, found)
+            updated = np.sqrt(theta / self._gamma)[posterior.owner]
+            yield _Round(alive, updated, strength[posterior.owner], posterior, point, value, found)
             if found is not None and (max(found) <= self.tol or last - value <= _STALLED * abs(value)):
                 return
             if is_discarding:
                 alive = alive[np.isin(posterior.owner, kept)]
                 posterior, theta, value = posterior.restrict_to(kept), theta[kept], np.inf
-            point, before = self._alpha_step(posterior, replace(point, theta=theta)), theta
+            point = self._alpha_step(posterior, replace(point, theta=theta))
             if not point.alpha.any():
                 return
 
@@ -340,6 +350,9 @@ class JCFO(ScalingRanker):
         """The best alpha for these factors, or that of the point where rounding makes it no better."""
         found, _ = best_alpha(posterior, point.theta)
         return found if posterior.value(found) <= posterior.value(point) else point
+
+    def _criteria(self, factors: Sequence[Mapping[int, float]], order: Sequence[int]) -> list[float]:
+        return round_criteria(factors, order)
 
     def _certify(self, candidates: Candidates, rounds: Sequence[_Round], n_rounds: int) -> dict[str, Any]:
         self.log_posterior_ = -np.array([done.value for done in rounds])
@@ -411,3 +424,28 @@ class JCFO(ScalingRanker):
         rows[:, varying] = posterior.A[used] * sigma[varying]
         trained = Trained(sigma**2, None, point.alpha[used], point.intercept, 0.0)
         return KernelModel(features, problem, rows, machines, trained, sigma)
+
+
+def without_last_digits(A: Any) -> Any:
+    """Columns to some ten digits of their largest entry.
+
+    L-BFGS-B, ended early, multiplies differences in the last digits, which centering leaves between the same columns in
+    another layout or order.
+    """
+    largest = np.abs(A).max(axis=0)
+    largest = largest.toarray().ravel() if sparse.issparse(largest) else largest
+    quantum = np.ldexp(1.0, np.frexp(np.maximum(largest, np.finfo(float).tiny))[1] - _BITS)
+    if not sparse.issparse(A):
+        return np.round(A / quantum) * quantum
+    A = A.tocsc(copy=True)
+    of_entries = np.repeat(quantum, np.diff(A.indptr))
+    A.data = np.round(A.data / of_entries) * of_entries
+    return A
+
+
+def factor_places(owners: np.ndarray | None, columns: np.ndarray) -> np.ndarray:
+    """The factor of every column, counted as they come: columns of a group share one."""
+    if owners is None:
+        return np.arange(columns.size)
+    _, first, inverse = np.unique(owners[columns], return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
