@@ -22,9 +22,9 @@ from tamis.rank.neural._nnfs import NNFS as NNFS
 from tamis.rank.neural._signal_to_noise import SignalToNoise as SignalToNoise
 from tamis.rank.relief._relief_f import ReliefF as ReliefF
 from tamis.rank.scaling._adaptive_scaling import AdaptiveScaling as AdaptiveScaling
+from tamis.rank.scaling._jcfo import JCFO as JCFO
 from tamis.rank.scaling._margin_lp import MarginLP as MarginLP
 from tamis.rank.scaling._med import MED as MED
-from tamis.rank.scaling._jcfo import JCFO as JCFO
 from tamis.rank.sparse._elastic_net import ElasticNet as ElasticNet
 from tamis.rank.sparse._fsv import FSV as FSV
 from tamis.rank.sparse._group_lasso import GroupLasso as GroupLasso
