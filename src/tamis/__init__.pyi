@@ -23,6 +23,7 @@ from tamis.rank.neural._signal_to_noise import SignalToNoise as SignalToNoise
 from tamis.rank.relief._relief_f import ReliefF as ReliefF
 from tamis.rank.scaling._adaptive_scaling import AdaptiveScaling as AdaptiveScaling
 from tamis.rank.scaling._ard import ARD as ARD
+from tamis.rank.scaling._jcfo import JCFO as JCFO
 from tamis.rank.scaling._margin_lp import MarginLP as MarginLP
 from tamis.rank.scaling._med import MED as MED
 from tamis.rank.scaling._scaling_factors import ScalingFactors as ScalingFactors

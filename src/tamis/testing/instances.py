@@ -81,6 +81,12 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": 1, "n_alphas": 20},
         {"stop": None, "loss": "squared_hinge", "order": "magnitude"},
     ],
+    "JCFO": [
+        {},
+        {"stop": 1, "loss": "logistic"},
+        OtherPath({"stop": None, "kernel": "rbf"}),
+        {"stop": 1, "kernel": "poly", "degree": 2, "coef0": 1.0},
+    ],
     "L1SVM": [
         {"n_alphas": 10, "cv": 2},
         {"stop": 1, "order": "magnitude"},

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import expit, log_ndtr, xlogy
 
 Function = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+_CONJUGATE_STEPS = 30
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,28 @@ def _negative_entropy(u: np.ndarray, y: np.ndarray) -> np.ndarray:
     return xlogy(share, share) + xlogy(1.0 - share, 1.0 - share)
 
 
+def _inverse_mills_ratio(t: np.ndarray) -> np.ndarray:
+    """The ratio of the normal density at t to its distribution function there."""
+    return np.exp(-0.5 * t * t - 0.5 * np.log(2.0 * np.pi) - log_ndtr(t))
+
+
+def _probit_curvature(f: np.ndarray, y: np.ndarray) -> np.ndarray:
+    ratio = _inverse_mills_ratio(y * f)
+    return np.maximum(ratio * (y * f + ratio), 0.0)
+
+
+def _probit_conjugate(u: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """``sup_t -s t + log Phi(t)``, s = -u y, where the inverse Mills ratio at t is s; by Newton's method in log s."""
+    s = np.maximum(-u * y, 0.0)
+    positive = np.maximum(s, 1e-300)
+    # the ratio is close to -t for large s, and to the density for small s
+    t = np.where(s > 1.0, -positive, np.sqrt(np.maximum(-2.0 * np.log(np.minimum(positive, 1.0)), 0.0)))
+    for _ in range(_CONJUGATE_STEPS):
+        log_ratio = -0.5 * t * t - 0.5 * np.log(2.0 * np.pi) - log_ndtr(t)
+        t = t + (log_ratio - np.log(positive)) / (t + np.exp(log_ratio))
+    return np.where(s > 0, -s * t + log_ndtr(t), 0.0)
+
+
 LOSSES = {
     "logistic": Loss(
         lambda f, y: np.logaddexp(0.0, -y * f),
@@ -54,3 +78,11 @@ LOSSES = {
         lambda u, y: 0.25 * u**2 + u * y,
     ),
 }
+
+# -log of the normal distribution function: the negative log-likelihood of a probit model
+PROBIT = Loss(
+    lambda f, y: -log_ndtr(y * f),
+    lambda f, y: -y * _inverse_mills_ratio(y * f),
+    _probit_curvature,
+    _probit_conjugate,
+)
