@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tamis.kernels.solvers.feature_kernel import AdditiveKernel
 from tamis.rank._linear_problem import LinearProblem
-from tamis.rank._scaled_machines import ScaledMachines, Trained
 
 
 class KernelModel:
@@ -17,12 +17,14 @@ class KernelModel:
     ----------
     features : ndarray of shape (k,)
     problem : LinearProblem
-    rows : ndarray of shape (n_samples, k) or None
-        Training rows, in units of one and times ``sigma``.
-    machines : ScaledMachines or None
-    trained : Trained or None
     sigma : ndarray of shape (k,)
         Scaling factors of the columns.
+    kernel : AdditiveKernel
+    rows : ndarray of shape (n_rows, k)
+        Training rows that have a weight, in units of one and times ``sigma``.
+    dual : ndarray of shape (n_rows, n_targets)
+        Their weights.
+    intercept : ndarray of shape (n_targets,)
 
     Attributes
     ----------
@@ -36,10 +38,11 @@ class KernelModel:
         self,
         features: np.ndarray,
         problem: LinearProblem,
-        rows: np.ndarray | None,
-        machines: ScaledMachines | None,
-        trained: Trained | None,
         sigma: np.ndarray,
+        kernel: AdditiveKernel,
+        rows: np.ndarray,
+        dual: np.ndarray,
+        intercept: np.ndarray,
     ) -> None:
         self.features, self.classes = features, problem.classes
         self._means, self._scale = problem.columns.means(features), problem.scale[features] * sigma
@@ -47,22 +50,24 @@ class KernelModel:
             np.zeros(features.size, dtype=int) if problem.exponents is None else problem.exponents[features]
         )
         self._unit, self._center = problem.unit, problem.center
-        self._rows, self._machines, self._trained = rows, machines, trained
-        self._constant = problem.row_shares @ problem.Y
+        self._kernel, self._rows, self._dual, self._intercept = kernel, rows, dual, intercept
 
     @classmethod
     def constant(cls, features: np.ndarray, problem: LinearProblem) -> KernelModel:
         """The model without features."""
-        return cls(features, problem, None, None, None, np.ones(features.size))
+        n_targets, none = problem.Y.shape[1], np.empty((0, features.size))
+        kernel = AdditiveKernel("rbf", 1.0, 0.0, 0.0)
+        mean = problem.row_shares @ problem.Y
+        return cls(features, problem, np.ones(features.size), kernel, none, np.empty((0, n_targets)), mean)
 
     def decision_function(self, columns: Any) -> np.ndarray:
         """Outputs for the model's own columns, in their order: shape (n_samples, n_targets)."""
         columns = np.asarray(columns, dtype=float)
-        if self._machines is None or self._trained is None:
-            return np.tile(self._center + self._unit * self._constant, (len(columns), 1))
-        Z = (np.ldexp(columns, -self._exponents) - self._means) * self._scale
-        K = self._machines.kernel_matrix(Z, self._rows)
-        return self._center + self._unit * (K @ self._trained.dual + self._trained.intercept)
+        outputs = np.tile(self._intercept, (len(columns), 1))
+        if len(self._rows):
+            Z = (np.ldexp(columns, -self._exponents) - self._means) * self._scale
+            outputs += self._kernel.between(Z, self._rows) @ self._dual
+        return self._center + self._unit * outputs
 
     def predict(self, columns: Any) -> np.ndarray:
         """Predicted values, or labels for classification, from the model's own columns in their order."""

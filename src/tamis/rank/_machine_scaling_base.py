@@ -177,7 +177,7 @@ class MachineScaling(EarlyStoppedScaling):
             return KernelModel.constant(features, problem)
         A = prepared_columns(problem, features)
         machines, sigma = self._final_machines(problem, features, A)
-        return KernelModel(features, problem, A * sigma, machines, machines.train(A, sigma), sigma)
+        return kernel_model(features, problem, A * sigma, sigma, machines, machines.train(A, sigma))
 
     # cross-validation and held-out rows
 
@@ -200,10 +200,23 @@ class MachineScaling(EarlyStoppedScaling):
         """The machines of a round, on columns times their scaling factors."""
         if self.kernel != "linear":
             rows = prepared_columns(problem, done.alive) * done.sigma
-            return KernelModel(done.alive, problem, rows, done.settings, done.machines, done.sigma)
+            return kernel_model(done.alive, problem, rows, done.sigma, done.settings, done.machines)
         coef, intercept = done.machines.coef, centered_intercept(problem, done.alive, done.machines)
         assert coef is not None  # of a linear kernel
         return problem.model(done.alive, coef, intercept)
+
+
+def kernel_model(
+    features: np.ndarray,
+    problem: LinearProblem,
+    rows: np.ndarray,
+    sigma: np.ndarray,
+    machines: ScaledMachines,
+    trained: Trained,
+) -> KernelModel:
+    """The model of machines with a kernel, on training rows times the scaling factors."""
+    assert trained.dual is not None  # of a kernel
+    return KernelModel(features, problem, sigma, machines.function, rows, trained.dual, trained.intercept)
 
 
 def centered_intercept(problem: LinearProblem, features: np.ndarray, trained: Trained) -> np.ndarray:

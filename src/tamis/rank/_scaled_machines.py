@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics.pairwise import pairwise_kernels
 
 from tamis.kernels.arrays.columns import as_columns
 from tamis.kernels.solvers.feature_kernel import AdditiveKernel
@@ -95,15 +94,15 @@ class ScaledMachines:
         is_primal = is_primal and self.gamma * np.max(sigma) ** 2 * self.cost.sum() > 1.0 / _LARGEST_PENALTY
         return self._train_primal(A, sigma) if is_primal else self._train_dual(A, sigma)
 
-    def kernel_matrix(self, Z: Any, other: Any = None) -> np.ndarray:
+    @property
+    def function(self) -> AdditiveKernel:
+        """The kernel; the linear one without gamma."""
+        return AdditiveKernel(self.kernel, self.gamma, self.degree, self.coef0)
+
+    def kernel_matrix(self, Z: Any) -> np.ndarray:
         """Of scaled rows."""
-        if self.kernel == "linear":
-            product = self.gamma * (Z @ (Z if other is None else other).T)
-            return product.toarray() if sparse.issparse(product) else product
-        options = {"gamma": self.gamma}
-        if self.kernel == "poly":
-            options |= {"degree": self.degree, "coef0": self.coef0}
-        return pairwise_kernels(Z, other, metric=self.kernel, **options)
+        K = self.function.value(self.function.sum_terms(Z))
+        return self.gamma * K if self.kernel == "linear" else K
 
     def _train_primal(self, A: Any, sigma: np.ndarray) -> Trained:
         """The squared norm of w / (sqrt(gamma) sigma) in place of that of w, so that the columns stay as they are."""
@@ -186,6 +185,6 @@ class ScaledMachines:
 
     def _derivatives(self, A: np.ndarray, K: np.ndarray, V: np.ndarray, sigma: np.ndarray) -> np.ndarray:
         """Of the squared norms by the squared scaling factors: sums over pairs of rows, for all columns at once."""
-        function = AdditiveKernel(self.kernel, self.gamma, self.degree, self.coef0)
+        function = self.function
         slope = -self.gamma * K if self.kernel == "rbf" else function.slope(function.sum_terms(A * sigma))
         return function.contract_terms((V @ V.T) * slope, A)

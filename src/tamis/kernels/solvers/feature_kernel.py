@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, euclidean_distances, pairwise_kernels
 
 from tamis.kernels.arrays.blocks import blocks
 
@@ -76,6 +76,12 @@ class AdditiveKernel:
         if self.kernel == "sigmoid":
             return np.tanh(self.gamma * sums + self.coef0)
         return np.exp(-self.gamma * np.maximum(sums, 0.0))
+
+    def between(self, Z: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """The kernel of every row of one table with every row of another."""
+        if self.kernel != "rbf":
+            return self.value(Z @ other.T)
+        return self.value(euclidean_distances(Z, other, squared=True))
 
     def slope(self, sums: np.ndarray) -> np.ndarray:
         r"""The derivative :math:`\varphi'(s)`."""

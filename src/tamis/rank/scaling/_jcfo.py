@@ -15,14 +15,14 @@ from sklearn.utils import Tags
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, LinearModel
-from tamis.kernels.solvers.feature_kernel import resolve_gamma
+from tamis.kernels.solvers.feature_kernel import AdditiveKernel, resolve_gamma
 from tamis.kernels.solvers.gram import check_gram_fits
 from tamis.kernels.solvers.losses import LOSSES, PROBIT
 from tamis.rank._kernel_model import KernelModel
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._multiplicative_updates import group_owners, prepared_columns
 from tamis.rank._rounds import round_criteria
-from tamis.rank._scaled_machines import KERNELS, ScaledMachines, Trained
+from tamis.rank._scaled_machines import KERNELS
 from tamis.rank._scaling_base import ScalingRanker
 from tamis.rank.scaling._jcfo_posterior import (
     Point,
@@ -411,19 +411,10 @@ class JCFO(ScalingRanker):
             return KernelModel.constant(features, problem)
         sigma = np.zeros(features.size)
         sigma[varying] = np.sqrt(theta / self._gamma)
-        settings = (
-            self._likelihood(problem),
-            self.kernel,
-            self._gamma,
-            float(self.degree),
-            float(self.coef0),
-            self.tol,
-        )
-        machines = ScaledMachines(problem.Y, posterior.cost, *settings)
         rows = np.zeros((used.size, features.size))
         rows[:, varying] = posterior.A[used] * sigma[varying]
-        trained = Trained(sigma**2, None, point.alpha[used], point.intercept, 0.0)
-        return KernelModel(features, problem, rows, machines, trained, sigma)
+        kernel = AdditiveKernel(self.kernel, self._gamma, float(self.degree), float(self.coef0))
+        return KernelModel(features, problem, sigma, kernel, rows, point.alpha[used], point.intercept)
 
 
 def without_last_digits(A: Any) -> Any:

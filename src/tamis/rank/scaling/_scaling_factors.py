@@ -21,6 +21,7 @@ from tamis.kernels.solvers.feature_kernel import AdditiveKernel, resolve_gamma
 from tamis.kernels.solvers.gram import check_gram_fits
 from tamis.rank._kernel_model import KernelModel
 from tamis.rank._linear_problem import LinearProblem
+from tamis.rank._machine_scaling_base import centered_intercept, kernel_model
 from tamis.rank._multiplicative_updates import group_owners, prepared_columns
 from tamis.rank._rounds import best_round, round_criteria
 from tamis.rank._scaled_machines import KERNELS, ScaledMachines
@@ -392,15 +393,12 @@ class ScalingFactors(ScalingRanker):
             if not used.size:
                 return KernelModel.constant(features, problem)
             A = prepared_columns(problem, features)
-            return KernelModel(features, problem, A * sigma, machines, machines.train(A, sigma), sigma)
+            return kernel_model(features, problem, A * sigma, sigma, machines, machines.train(A, sigma))
         weights, intercept = np.zeros((features.size, problem.Y.shape[1])), problem.row_shares @ problem.Y
         if used.size:
             A = prepared_columns(problem, features[used])
             trained = machines.train(A, sigma[used])
-            weights[used], intercept = trained.coef, trained.intercept
-            if sparse.issparse(problem.table):  # whose columns are not centered, as the model's are
-                kept = features[used]
-                intercept = intercept + (problem.columns.means(kept) * problem.scale[kept]) @ trained.coef
+            weights[used], intercept = trained.coef, centered_intercept(problem, features[used], trained)
         return problem.model(features, weights, intercept)
 
     def _factors_of(self, problem: LinearProblem, features: np.ndarray) -> np.ndarray:
