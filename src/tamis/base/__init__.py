@@ -18,6 +18,7 @@ from tamis.base._ranking import Ranking, Step, StopDecision
 from tamis.base._rules import StoppingRule, rankings_at, rule_class, rule_names
 from tamis.base._sequential import SequentialRanker
 from tamis.base._validation import split_rows
+from tamis.base._weighted import WeightedRanker
 
 __all__ = [
     "CAPABILITIES",
@@ -40,6 +41,7 @@ __all__ = [
     "StepSize",
     "StopDecision",
     "StoppingRule",
+    "WeightedRanker",
     "ascending",
     "finish",
     "fresh",

@@ -10,16 +10,16 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from tamis._sklearn import Interval, StrOptions, fit_context, safe_indexing
+from tamis._sklearn import Interval, StrOptions, safe_indexing
 from tamis.base import (
     GROUPS_CONSTRAINT,
     Candidates,
     LinearModel,
-    Ranker,
     Ranking,
     Step,
     StopDecision,
     StoppingRule,
+    WeightedRanker,
     track,
 )
 from tamis.rank._kernel_model import KernelModel
@@ -56,7 +56,7 @@ class ScalingRound(Protocol):
     def strength(self) -> np.ndarray: ...
 
 
-class ScalingRanker(Ranker):
+class ScalingRanker(WeightedRanker):
     """Scaling factors that are updated in rounds: features rank by the last round in which theirs was not zero.
 
     A method writes :meth:`_rounds`, which yields one update after another until nothing changes; :meth:`_certify`; and
@@ -79,7 +79,7 @@ class ScalingRanker(Ranker):
     natural_stop: ClassVar = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
-        **Ranker._parameter_constraints,
+        **WeightedRanker._parameter_constraints,
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, 1, closed="neither")],
         "standardize": ["boolean"],
@@ -94,24 +94,6 @@ class ScalingRanker(Ranker):
     task: str
     class_weight: Any
     groups: Any
-
-    @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ScalingRanker:
-        """Rank the features of ``X`` and decide how many to keep.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
-
-        Returns
-        -------
-        self
-        """
-        self._fit(X, y, sample_weight)
-        return self
 
     # what a method writes
 

@@ -13,15 +13,15 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
-from tamis._sklearn import Interval, StrOptions, fit_context, safe_indexing
+from tamis._sklearn import Interval, StrOptions, safe_indexing
 from tamis.base import (
     GROUPS_CONSTRAINT,
     Candidates,
-    Ranker,
     Ranking,
     Step,
     StopDecision,
     StoppingRule,
+    WeightedRanker,
     finish,
     fresh,
     track,
@@ -36,7 +36,7 @@ _MOST_GAP = 1e-6  # duality gap, relative to the loss without features, of a pat
 NO_PENALTY = 1e-9  # of alpha_max: a penalty too small to matter
 
 
-class PenalizedRanker(Ranker):
+class PenalizedRanker(WeightedRanker):
     """Linear models whose penalty makes weights zero: features rank by when they enter as it falls, or by their weight.
 
     A method writes :meth:`_make_solver`, the path solver of one target, and :meth:`_held_out_errors`, by which
@@ -44,11 +44,11 @@ class PenalizedRanker(Ranker):
     """
 
     one_shot: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "own_choice", "sample_weight", "sparse"}
+    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {"groups", "own_choice", "sparse"}
     natural_stop: ClassVar = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
-        **Ranker._parameter_constraints,
+        **WeightedRanker._parameter_constraints,
         "alpha": [StrOptions({"auto", "path"}), Interval(Real, 0, None, closed="neither")],
         "order": [StrOptions({"entry", "magnitude"})],
         "n_alphas": [Interval(Integral, 2, None, closed="left")],
@@ -72,24 +72,6 @@ class PenalizedRanker(Ranker):
     groups: Any
     tol: float
     n_jobs: int | None
-
-    @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PenalizedRanker:
-        """Rank the features of ``X`` and decide how many to keep.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
-
-        Returns
-        -------
-        self
-        """
-        self._fit(X, y, sample_weight)
-        return self
 
     # what a method writes
 
