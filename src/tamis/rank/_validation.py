@@ -25,8 +25,10 @@ def validation_folds(
     often sorted by their target. Folds that are given as rows speak of the table given to ``fit``, of which only
     ``kept_rows`` are left.
     """
+    if classes is not None:
+        y = np.searchsorted(classes, y)  # labels may be objects, which cannot be stratified
     if cv is None or isinstance(cv, Integral):
-        fewest = len(y) // 2 if classes is None else int(np.unique(y, return_counts=True)[1].min())
+        fewest = len(y) // 2 if classes is None else int(np.bincount(y).min())
         n_folds = min(5 if cv is None else int(cv), fewest)
         if n_folds < 2:
             return None

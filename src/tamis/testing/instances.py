@@ -41,7 +41,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "DeepFeatureSelection": [{"stop": 1}, {"stop": None, "hidden_units": (4, 3)}],
     "DropOneOut": [{"stop": 1, "step": 0.5}, {"stop": None, "hidden_units": (4,), "step": 0.5}],
     "ElasticNet": [
-        {},
+        {"cv": 2, "n_alphas": 10},
         {"stop": 1, "alpha": "path"},
         OtherPath({"stop": None, "loss": "squared_hinge", "l1_ratio": 0.9}),
     ],
@@ -85,7 +85,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {},
         {"stop": 1, "loss": "logistic"},
         OtherPath({"stop": None, "kernel": "rbf"}),
-        {"stop": 1, "kernel": "poly", "degree": 2, "coef0": 1.0},
+        {"stop": 1, "kernel": "poly", "degree": 2, "coef0": 1.0, "max_iter": 5},
     ],
     "L1SVM": [
         {"n_alphas": 10, "cv": 2},
