@@ -85,7 +85,6 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {},
         {"stop": 1, "loss": "logistic"},
         OtherPath({"stop": None, "kernel": "rbf"}),
-        {"stop": 1, "kernel": "poly", "degree": 2, "coef0": 1.0, "max_iter": 5},
     ],
     "L1SVM": [
         {"n_alphas": 10, "cv": 2},
