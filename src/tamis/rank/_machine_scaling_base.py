@@ -76,8 +76,8 @@ class MachineScaling(EarlyStoppedScaling):
         """Exponents of the update."""
 
     @abstractmethod
-    def _kernel_gamma(self, A: Any) -> float:
-        """gamma of the kernel for these columns, also of the linear one: a factor of the inner product."""
+    def _kernel_gamma(self, A: Any, weight: np.ndarray) -> float:
+        """gamma of the kernel for these columns, whose rows have weights; also of the linear one: a factor of the inner product."""
 
     @abstractmethod
     def _certify_factors(self, candidates: Candidates, rounds: Sequence[Round]) -> dict[str, Any]:
@@ -109,12 +109,13 @@ class MachineScaling(EarlyStoppedScaling):
     def _machines(self, problem: LinearProblem, A: Any) -> ScaledMachines:
         if self.kernel != "linear" and sparse.issparse(A):
             raise ValueError(f"sparse input is not supported with kernel={self.kernel!r}; use 'linear', or X.toarray()")
+        weight = problem.columns.sqrt_weight**2
         return ScaledMachines(
             problem.Y,
-            self.C_ * problem.columns.sqrt_weight**2,
+            self.C_ * weight,
             self._loss(problem),
             self.kernel,
-            self._kernel_gamma(A),
+            self._kernel_gamma(A, weight),
             float(self.degree),
             float(self.coef0),
             _MACHINE_TOL,

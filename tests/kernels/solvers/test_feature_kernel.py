@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import laplacian_kernel, pairwise_kernels
 from sklearn.svm import SVC
 
-from tamis.kernels.solvers.feature_kernel import FeatureKernel, criterion_changes
+from tamis.kernels.solvers.feature_kernel import FeatureKernel, criterion_changes, resolve_gamma
 
 QUICK = settings(deadline=None, max_examples=20, derandomize=True)
 ADDITIVE = ["linear", "poly", "sigmoid", "rbf"]
@@ -118,6 +118,16 @@ def test_gamma_is_that_of_scikit_learn_and_stays_as_features_are_eliminated(make
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
 def test_a_table_that_does_not_vary_has_a_finite_gamma(make):
     np.testing.assert_allclose(FeatureKernel(make(np.ones((4, 5))), "rbf").gamma, 0.2)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_a_row_of_weight_m_counts_m_times_in_gamma(make):
+    Z = 3.0 * make_table() + 1.0
+    Z[Z < 0] = 0.0
+    weight = np.array([0, 3, 1, 2, 1, 5, 1])
+    expected = resolve_gamma("scale", np.repeat(Z, weight, axis=0))
+    np.testing.assert_allclose(resolve_gamma("scale", make(Z), weight.astype(float)), expected)
+    assert resolve_gamma("scale", make(Z)) != pytest.approx(expected, rel=1e-3)
 
 
 def test_a_feature_cannot_leave_twice():

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
@@ -266,6 +267,18 @@ def test_weights_of_rows_are_repetitions(shape, loss):
     np.testing.assert_allclose(weighted.sigma_, repeated.sigma_, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_weights_of_rows_are_repetitions_for_the_width_of_a_kernel_too(kernel):
+    X, y = make_classes()
+    weight = np.random.RandomState(1).randint(0, 4, len(y))
+    rows = np.repeat(np.arange(len(y)), weight)
+    machine = AdaptiveScaling(kernel=kernel, loss="squared", tol=0.5)
+    weighted, repeated = clone(machine).fit(X, y, sample_weight=weight), clone(machine).fit(X[rows], y[rows])
+    np.testing.assert_allclose(weighted.sigma_, repeated.sigma_, rtol=1e-6, atol=1e-8)
+    outputs = [found.estimator_.decision_function(found.transform(X)) for found in (weighted, repeated)]
+    np.testing.assert_allclose(*outputs, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

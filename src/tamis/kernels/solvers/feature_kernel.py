@@ -333,26 +333,31 @@ class FeatureKernel:
         return self._function.term(columns[:, :, None], columns[:, None, :])
 
 
-def resolve_gamma(gamma: float | str, Z: Table) -> float:
+def resolve_gamma(gamma: float | str, Z: Table, weight: np.ndarray | None = None) -> float:
     """The number behind "scale", ``1 / (n_features * Z.var())``, and "auto", ``1 / n_features``, as in scikit-learn.
 
-    A table that does not vary counts as one of unit variance.
+    A table that does not vary counts as one of unit variance. With weights, a row of weight m counts m times.
     """
     if not isinstance(gamma, str):
         return float(gamma)
     n_features = max(Z.shape[1], 1)
     if gamma == "auto":
         return 1.0 / n_features
-    return 1.0 / (n_features * (_variance(Z) or 1.0))
+    return 1.0 / (n_features * (_variance(Z, weight) or 1.0))
 
 
-def _variance(Z: Table) -> float:
+def _variance(Z: Table, weight: np.ndarray | None) -> float:
     """Of all entries of a table; a sparse one's zeros are counted, not formed."""
+    n_rows, n_columns = Z.shape
+    weight = np.ones(n_rows) if weight is None else weight
+    size = float(weight.sum()) * n_columns
     if not sparse.issparse(Z):
-        return float(Z.var())
-    size = Z.shape[0] * Z.shape[1]
-    mean = float(Z.data.sum()) / size
-    return (float(np.sum((Z.data - mean) ** 2)) + (size - Z.nnz) * mean**2) / size
+        mean = float(weight @ Z.sum(axis=1)) / size
+        return float(weight @ ((Z - mean) ** 2).sum(axis=1)) / size
+    entries = Z.tocoo()
+    weights = weight[entries.row]
+    mean = float(weights @ entries.data) / size
+    return (float(weights @ (entries.data - mean) ** 2) + (size - float(weights.sum())) * mean**2) / size
 
 
 def criterion_changes(kernel: FeatureKernel, V: np.ndarray, features: np.ndarray) -> np.ndarray:

@@ -202,11 +202,11 @@ class AdaptiveScaling(MachineScaling):
     def _update(self) -> FactorUpdate:
         return FactorUpdate(p=float(self.p), norm=float(self.p), has_line_search=self.kernel != "linear")
 
-    def _kernel_gamma(self, A: Any) -> float:
+    def _kernel_gamma(self, A: Any, weight: np.ndarray) -> float:
         n_columns = float(A.shape[1])
         if self.kernel == "linear":  # factors have a mean p-th power of one: divided by n^(1/p), their p-norm is one
             return n_columns ** (-2.0 / self.p)
-        gamma = resolve_gamma(self.gamma, A)
+        gamma = resolve_gamma(self.gamma, A, weight)
         # sum_j sigma_j^2 of k equal factors is n^(2/p) k^(1 - 2/p): n, as for ones, at k = sqrt(n)
         return gamma if isinstance(self.gamma, Real) else gamma * n_columns ** (0.5 - 1.0 / self.p)
 

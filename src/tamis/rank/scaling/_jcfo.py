@@ -290,7 +290,10 @@ class JCFO(ScalingRanker):
         products = (problem.columns.dot(problem.Y * problem.columns.sqrt_weight[:, None]))[alive].sum(axis=1)
         alive = alive[np.argsort(products * problem.scale[alive], kind="stable")]
         posterior = self._posterior(problem, alive, factor_places(group_owners(candidates), alive))
-        self._gamma = 1.0 / n_columns if self.kernel == "linear" else resolve_gamma(self.gamma, posterior.A)
+        if self.kernel == "linear":
+            self._gamma = 1.0 / n_columns
+        else:
+            self._gamma = resolve_gamma(self.gamma, posterior.A, problem.columns.sqrt_weight**2)
         point, posterior = self._start(posterior)
         value = np.inf
         while True:

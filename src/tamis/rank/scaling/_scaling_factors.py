@@ -265,9 +265,8 @@ class ScalingFactors(ScalingRanker):
     def _kernel_function(self, problem: LinearProblem, varying: np.ndarray) -> AdditiveKernel:
         if self.kernel == "linear":
             gamma = 1.0 / max(varying.size, 1)
-        else:  # standardized columns have unit variance, as their rows are weighted: "scale" is "auto" then
-            named = "auto" if self.standardize and self.gamma == "scale" else self.gamma
-            gamma = resolve_gamma(named, prepared_columns(problem, varying))
+        else:
+            gamma = resolve_gamma(self.gamma, prepared_columns(problem, varying), problem.columns.sqrt_weight**2)
         return AdditiveKernel(self.kernel, gamma, float(self.degree), float(self.coef0))
 
     def _svm_criterion(self, candidates: Candidates, y: np.ndarray, problem: LinearProblem) -> SVMCriterion:

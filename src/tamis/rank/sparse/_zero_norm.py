@@ -175,8 +175,8 @@ class ZeroNorm(MachineScaling):
     def _update(self) -> FactorUpdate:
         return FactorUpdate(p=0.0, norm=2.0, has_line_search=False)
 
-    def _kernel_gamma(self, A: Any) -> float:
-        return 1.0 / A.shape[1] if self.kernel == "linear" else resolve_gamma(self.gamma, A)
+    def _kernel_gamma(self, A: Any, weight: np.ndarray) -> float:
+        return 1.0 / A.shape[1] if self.kernel == "linear" else resolve_gamma(self.gamma, A, weight)
 
     def _certify_factors(self, candidates: Candidates, rounds: Sequence[Round]) -> dict[str, Any]:
         if not rounds:
