@@ -141,6 +141,24 @@ def test_probabilities_that_are_all_one_are_ordered_by_weight():
     assert set(found.order_[:2].tolist()) == {0, 4}
 
 
+def test_the_cost_of_a_quantity_that_is_a_sign_is_that_of_classes():
+    X, y = np.random.RandomState(0).randn(20, 200), np.arange(20) % 2
+    assert MED().fit(X, y).c_ > 20.0
+    assert MED(task="regression").fit(X, y).c_ == pytest.approx(MED().fit(X, y).c_)
+
+
+@pytest.mark.parametrize(("c", "epsilon"), [(10.0, 0.1), (50.0, 1.0), (5.0, 1e-3)])
+def test_errors_of_a_quantity_are_free_up_to_the_mean_of_the_margin(c, epsilon):
+    X, y = make_quantity()
+    found = MED(c=c, epsilon=epsilon, p0=0.1).fit(X, y)
+    errors = np.abs(y - X @ found.expected_coef_[0] - found.expected_intercept_) / y.std()
+    free = (epsilon**2 / 2 + epsilon / c + 1 / c**2) / (epsilon + 1 / c)
+    is_active = np.abs(found.multipliers_[:, 0]) > 1e-4
+    assert is_active.any()
+    assert not is_active.all()
+    assert errors[~is_active].max() <= free + 1e-6 <= errors[is_active].min() + 1e-6
+
+
 def test_own_choice_are_features_that_are_rather_active():
     X, y = make_classes(n=200)
     found = MED().fit(X, y)

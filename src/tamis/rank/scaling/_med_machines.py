@@ -168,7 +168,8 @@ def pose_machines(
         weights += [w] * n_targets
         linear.append(target)
         offset += [mean * np.sqrt(features.size)] * n_targets
-    c = least_cost(signs, weights, features.size, priors) if priors.c is None else priors.c
+    n_sides = 2 if problem.classes is None else 1
+    c = least_cost(signs, weights, features.size, priors, n_sides) if priors.c is None else priors.c
     potential: Potential = ClassMargin(c) if problem.classes is not None else TubeMargin(c, priors.epsilon)
     dual = MEDDual(
         tables, signs, np.concatenate(weights), np.concatenate(linear), potential, owners, priors.p0, priors.kappa
@@ -189,15 +190,17 @@ def _centered(table: Any, weight: np.ndarray) -> tuple[Any, np.ndarray]:
     return table - mean, mean
 
 
-def least_cost(signs: Sequence[np.ndarray], weights: Sequence[np.ndarray], n_columns: int, priors: Priors) -> float:
+def least_cost(
+    signs: Sequence[np.ndarray], weights: Sequence[np.ndarray], n_columns: int, priors: Priors, n_sides: int
+) -> float:
     r"""A rate c at which columns can be switched on.
 
     A switch is on with probability 1/2 at :math:`\kappa |w|^2 = \log((1 - p_0) / p_0)`. With multipliers of at most c,
     a column of unit variance over the root of their number D reaches :math:`|w| = \rho\, c\, n / \sqrt{D}` if its
     correlation with the signs is rho: c is such that one tenth is enough, and at least ten.
     """
-    # the multipliers of both signs have the same sum
-    reach = [2.0 * min(w[s > 0].sum(), w[s < 0].sum()) for s, w in zip(signs, weights, strict=True)]
+    # the multipliers of both signs have the same sum; a row has n_sides of them, of which one is above zero
+    reach = [2.0 / n_sides * min(w[s > 0].sum(), w[s < 0].sum()) for s, w in zip(signs, weights, strict=True)]
     with np.errstate(divide="ignore"):
         odds = max(float(np.log1p(-priors.p0) - np.log(priors.p0)), 0.0)
     needed = np.sqrt(odds / priors.kappa * n_columns)
