@@ -77,7 +77,7 @@ class MachineScaling(EarlyStoppedScaling):
 
     @abstractmethod
     def _kernel_gamma(self, A: Any, weight: np.ndarray) -> float:
-        """gamma of the kernel for these columns, whose rows have weights; also of the linear one: a factor of the inner product."""
+        """gamma of the kernel for these columns and weights of rows, also of the linear one, which it multiplies."""
 
     @abstractmethod
     def _certify_factors(self, candidates: Candidates, rounds: Sequence[Round]) -> dict[str, Any]:

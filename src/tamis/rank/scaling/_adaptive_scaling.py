@@ -107,7 +107,7 @@ class AdaptiveScaling(MachineScaling):
         ``converged``, ``n_iter``, ``change`` (of a scaling factor, in the last round), ``residual`` (largest violation
         of optimality of any machine), ``objective`` (of every round, the optimum over :math:`\alpha`: it never
         increases) and ``projected_gradient`` (largest entry of the objective's gradient by :math:`\log \sigma`, over
-        the factors that are left and along the constraint, relative to the sum of its sizes).
+        the factors that are left and along the constraint, relative to the sum of its sizes; of a group its mean).
 
     Notes
     -----

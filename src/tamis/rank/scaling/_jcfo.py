@@ -120,7 +120,7 @@ class JCFO(ScalingRanker):
     class_weight : dict, "balanced" or None, default=None
         Weights of the log-likelihood, as ``sample_weight``.
     groups : array-like of shape (n_features,) or mapping, default=None
-        A label per column, or label -> columns (names or places): columns of a group have one factor.
+        A label per column, or label -> columns (names or places): columns of a group have one factor, penalized once.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class JCFO(ScalingRanker):
     support_samples_ : ndarray
         Rows of ``X`` with a weight in the classifier of the selected features.
     dual_coef_ : ndarray of shape (n_targets, n_support_samples)
-        Their weights :math:`\alpha`.
+        Their weights :math:`\alpha`, of a quantity in units of its standard deviation.
     coef_, intercept_ : ndarray
         Weights in the units of ``X``, with a linear kernel.
     estimator_ : LinearModel or KernelModel

@@ -64,7 +64,8 @@ class MarginLP(ScalingRanker):
     task : {"auto", "regression", "classification"}, default="auto"
         "auto" takes labels, two distinct values, or at most 20 distinct whole numbers as classes.
     class_weight : dict, "balanced" or None, default=None
-        Factor of the cost of a class's errors, where these have one.
+        Weights of a class's rows, as ``sample_weight``: in the means and variances of columns, and as a factor of the
+        cost of errors, where these have one.
     tol : float, default=1e-8
         Relative duality gap.
 
@@ -92,8 +93,9 @@ class MarginLP(ScalingRanker):
         As for every ranker.
     certificate_ : dict
         ``converged``, ``gap`` (largest relative duality gap of a program), ``norm`` (:math:`W`, summed over targets),
-        ``objective`` (:math:`W^2 / 2`, the optimum of (19); with a finite C :math:`W^2 / 2 + C W \sum_k \xi_k`, that of
-        :class:`AdaptiveScaling` with p = 2, the hinge, and the cost C W) and ``separable``.
+        ``objective`` (:math:`W^2 / 2`, the optimum of (19), of each target, summed; with a finite C
+        :math:`W^2 / 2 + C W \sum_k \xi_k`, that of :class:`AdaptiveScaling` with p = 2, the hinge, and the cost C W)
+        and ``separable``.
 
     Notes
     -----

@@ -106,22 +106,26 @@ class MED(ScalingRanker):
         How many to keep; "auto" keeps those whose probability of being active is above one half.
     p0 : float or "auto", default="auto"
         Prior probability that a feature (or group) is active; 1 gives all features a weight, as a support vector
-        machine does. "auto" is (1 + D)^(-4/3) for D features that vary, of which fewer than one is then expected to be
-        active.
+        machine does. "auto" is (1 + D)^(-4/3) for D features (or groups) that vary, of which fewer than one is then
+        expected to be active.
     kappa : float, default=0.5
         Half the prior variance of the weights, for a linear kernel whose diagonal is about one: columns are divided by
         the square root of their number. The original has 1/2; Lal et al. print :math:`e^{-w^2}`, which is 1.
     c : float or "auto", default="auto"
         Cost of errors: the largest multiplier. For classes above 1: below, every multiplier is zero, and so is every
-        weight. "auto" lets a column be switched on whose correlation with the classes is one tenth, and is at least 10.
+        weight. "auto" lets a column be switched on whose correlation with the classes, or with the signs of a
+        quantity's errors, is one tenth, and is at least 10.
     epsilon : float, default=0.1
-        For a quantity: errors up to epsilon standard deviations cost nothing.
+        For a quantity, in its standard deviations: the prior of the largest error is flat up to epsilon, and falls at
+        the rate c beyond. Errors up to its mean, :math:`1 / c` for 0 and :math:`\epsilon / 2` for a large c, cost
+        nothing.
     max_iter : int, default=200
         Newton steps.
     tol : float, default=1e-8
         Largest entry of the projected gradient at which they end.
     standardize : bool, default=True
-        Give columns zero mean and unit variance first (sparse ones are only scaled): units do not matter then.
+        Give columns zero mean and unit variance first (sparse ones are only scaled): units do not matter then. With
+        tasks the mean is that of each, and the variance that within them.
     task : {"auto", "regression", "classification"}, default="auto"
         "auto" takes labels, two distinct values, or at most 20 distinct whole numbers as classes.
     class_weight : dict, "balanced" or None, default=None
@@ -140,7 +144,8 @@ class MED(ScalingRanker):
     expected_coef_, expected_intercept_ : ndarray
         Expected weights of all features in the units of ``X``, one row per machine: the predictor of the method itself.
     multipliers_ : ndarray of shape (n_samples, n_targets)
-        One column per machine, for rows of a weight above zero; of a quantity those of errors above less those below.
+        One column per machine (of the row's task), for rows of a weight above zero, times this weight; of a quantity
+        those of errors above less those below.
     coef_, intercept_ : ndarray
         Weights in the units of ``X`` of a machine on the selected features, with their switches on (:math:`p_0 = 1`).
     estimator_ : LinearModel or TaskModel
@@ -167,8 +172,8 @@ class MED(ScalingRanker):
     The primal problem has the loss :math:`s - 1 - \log s` with :math:`s = c (1 - y f) > 1`, a smooth hinge, and a
     convex penalty of the expected weights u: quadratic next to zero, then about
     :math:`\sqrt{\log(1 / p_0) / \kappa}\, |u|`, and quadratic again far out, so that it works like an elastic net. A
-    probability above one half means an expected weight above :math:`\sqrt{\kappa \log(1 / p_0)}`, whatever the number
-    of rows.
+    probability above one half means an expected weight above :math:`\sqrt{\kappa \log(1 / p_0 - 1)}`, whatever the
+    number of rows.
 
     Several classes, one against the rest, share the switches, with exponents :math:`\kappa \sum_m w_{mi}^2`: the form
     for several tasks (Jebara 2004). Tasks with rows of their own are given to ``fit``. A row that counts twice is two

@@ -131,9 +131,10 @@ class ScalingFactors(ScalingRanker):
     ranking_, support_, path_, stop_, n_chosen_
         As for every ranker.
     certificate_ : dict
-        ``converged``, ``n_iter`` (of L-BFGS at the end), ``bound``, ``gradient`` (largest entry of the projected
-        gradient of the bound by :math:`\sigma^2`, over the bound's value when these iterations begin) and
-        ``residual`` (largest violation of the KKT conditions of any SVM).
+        ``converged`` (L-BFGS ended by itself), ``n_iter`` (of L-BFGS at the end), ``bound``, ``gradient`` (largest
+        entry of the projected gradient of the bound by :math:`\sigma^2`, in units of the bound and of the mean of
+        :math:`\sigma^2` when these iterations begin) and ``residual`` (largest violation of the KKT conditions of any
+        SVM). The span jumps where a row becomes a support vector: it may be least there, with a large ``gradient``.
 
     Notes
     -----
