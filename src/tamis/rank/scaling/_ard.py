@@ -53,8 +53,9 @@ class ARD(EarlyStoppedScaling):
         evidence (Wipf and Nagarajan 2008), and needs twice the rounds. Either is shortened where the evidence would
         fall.
     noise_precision : float or "auto", default="auto"
-        Of the Gaussian likelihood, relative to one over the variance of ``y``. "auto" learns it with the evidence once
-        fewer features than rows are left; until then half of the variance is noise.
+        Of the Gaussian likelihood, relative to one over the variance of ``y`` (of classes, 1 and -1, as it is). "auto"
+        learns it with the evidence once fewer features than rows are left; until then it is 2: half of the variance is
+        noise.
     max_iter : int, default=1000
         Rounds.
     tol : float, default=1e-3
@@ -90,7 +91,7 @@ class ARD(EarlyStoppedScaling):
         Precisions of the weights of columns in units of one (scikit-learn calls them ``lambda_``); infinite where a
         feature has vanished.
     noise_precision_ : float or None
-        Relative to one over the variance of ``y``; None with a logistic likelihood.
+        Relative to one over the variance of ``y`` (of classes as it is); None with a logistic likelihood.
     evidence_ : ndarray of shape (n_iter_ + 1,)
         Log evidence before the first round and after each, of a target in units of one.
     coef_, intercept_ : ndarray
