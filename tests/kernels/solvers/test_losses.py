@@ -44,3 +44,11 @@ def test_losses_of_very_large_outputs_do_not_overflow(name):
     f, y = np.array([-1e4, 1e4]), np.array([1.0, 1.0])
     for function in (LOSSES[name].value, LOSSES[name].derivative, LOSSES[name].second_derivative):
         assert np.all(np.isfinite(function(f, y)))
+
+
+def test_the_probit_loss_is_a_parabola_far_below_zero():
+    f = -np.logspace(2, 150, 30)
+    np.testing.assert_allclose(PROBIT.derivative(f, np.ones(f.size)), f - 1.0 / -f, rtol=1e-3)
+    np.testing.assert_allclose(PROBIT.derivative(f[2:], np.ones(f.size - 2)), f[2:], rtol=1e-12)
+    curvature = PROBIT.second_derivative(f, np.ones(f.size))
+    assert np.all((curvature >= 0) & (curvature <= 1))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, log_ndtr, xlogy
+from scipy.special import erfcx, expit, log_ndtr, xlogy
 
 Function = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -38,12 +38,12 @@ def _negative_entropy(u: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def _inverse_mills_ratio(t: np.ndarray) -> np.ndarray:
     """The ratio of the normal density at t to its distribution function there."""
-    return np.exp(-0.5 * t * t - 0.5 * np.log(2.0 * np.pi) - log_ndtr(t))
+    return np.sqrt(2.0 / np.pi) / erfcx(-t / np.sqrt(2.0))  # no difference of two large logarithms, far below zero
 
 
 def _probit_curvature(f: np.ndarray, y: np.ndarray) -> np.ndarray:
     ratio = _inverse_mills_ratio(y * f)
-    return np.maximum(ratio * (y * f + ratio), 0.0)
+    return np.clip(ratio * (y * f + ratio), 0.0, 1.0)
 
 
 def _probit_conjugate(u: np.ndarray, y: np.ndarray) -> np.ndarray:
