@@ -101,7 +101,7 @@ class ScaledMachines:
 
     def kernel_matrix(self, Z: Any) -> np.ndarray:
         """Of scaled rows."""
-        K = self.function.value(self.function.sum_terms(Z))
+        K = self.function.finite_value(self.function.sum_terms(Z))
         return self.gamma * K if self.kernel == "linear" else K
 
     def _train_primal(self, A: Any, sigma: np.ndarray) -> Trained:

@@ -371,6 +371,24 @@ def test_penalties_under_which_nothing_would_be_left_are_lowered(kernel):
     assert found.log_posterior_.size == found.n_iter_ > 0
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("penalty", [1e9, 1e100])
+def test_any_penalty_is_lowered_until_a_feature_is_left(kernel, penalty):
+    X = np.random.RandomState(0).randn(60, 10)
+    found = JCFO(kernel=kernel, feature_penalty=penalty).fit(X, X[:, 7] > 0)
+    assert found.feature_penalty_ < 1e6
+    assert found.order_[0] == 7
+    assert found.n_chosen_ < 10
+
+
+def test_rounds_that_stall_before_a_maximum_are_said_to():
+    rng = np.random.RandomState(1)
+    X = rng.randn(60, 10)
+    with pytest.warns(ConvergenceWarning, match="give other penalties"):
+        found = JCFO(kernel="rbf", feature_penalty=1e-9).fit(X, X[:, 7] + 0.3 * rng.randn(60))
+    assert not found.certificate_["converged"]
+
+
 @pytest.mark.parametrize("arguments", [{}, {"kernel": "rbf"}])
 def test_with_rules_and_in_a_comparison(arguments):
     X, y = make_classes(40, 6)

@@ -77,6 +77,13 @@ class AdditiveKernel:
             return np.tanh(self.gamma * sums + self.coef0)
         return np.exp(-self.gamma * np.maximum(sums, 0.0))
 
+    def finite_value(self, sums: np.ndarray) -> np.ndarray:
+        """The same; refuses sums of which it is not finite."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            K = self.value(sums)
+        check_kernel_is_finite(K, self.kernel, self.gamma, self.degree, self.coef0)
+        return K
+
     def between(self, Z: np.ndarray, other: np.ndarray) -> np.ndarray:
         """The kernel of every row of one table with every row of another."""
         if self.kernel != "rbf":
@@ -305,11 +312,7 @@ class FeatureKernel:
             self._n_at_computation, self._size_at_computation = Z.shape[1], float(np.abs(self._sums).max(initial=0.0))
         with np.errstate(invalid="ignore", over="ignore"):
             self.matrix = self._function.value(self._sums) if self.is_additive else self._evaluate(Z)
-        if not np.isfinite(self.matrix).all():
-            raise ValueError(
-                f"kernel={self.kernel!r} is not finite on these columns; with gamma={self.gamma:g}, "
-                f"degree={self.degree:g}, coef0={self.coef0:g} values are too large, or negative under a root"
-            )
+        check_kernel_is_finite(self.matrix, self.kernel, self.gamma, self.degree, self.coef0)
 
     def _evaluate(self, Z: Table) -> np.ndarray:
         """A kernel that is not downdated."""
@@ -331,6 +334,15 @@ class FeatureKernel:
         """``u_p`` of each feature, of shape (len(features), n_rows, n_rows)."""
         columns = self.columns(features, rows).T
         return self._function.term(columns[:, :, None], columns[:, None, :])
+
+
+def check_kernel_is_finite(K: np.ndarray, kernel: Any, gamma: float, degree: float, coef0: float) -> None:
+    """Refuse a kernel matrix with other entries."""
+    if not np.isfinite(K).all():
+        raise ValueError(
+            f"kernel={kernel!r} is not finite on these columns; with gamma={gamma:g}, degree={degree:g}, "
+            f"coef0={coef0:g} values are too large, or negative under a root"
+        )
 
 
 def resolve_gamma(gamma: float | str, Z: Table, weight: np.ndarray | None = None) -> float:

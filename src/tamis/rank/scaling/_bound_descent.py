@@ -64,7 +64,7 @@ class ScaledCriterion:
         """The criterion at squared factors t, and its gradient."""
         s = self.squares(t)
         sums = self._sums(s)
-        value, form = self.criterion.evaluate(self._kernel(sums))
+        value, form = self.criterion.evaluate(self.function.finite_value(sums))
         by_column = self._contract(form, sums)
         if self.total is not None:  # the normalization's own derivative
             by_column = (by_column - by_column @ s / self.total) * (self.total / t[self.owner].sum())
@@ -75,17 +75,6 @@ class ScaledCriterion:
         if sparse.issparse(self.A):
             return self.function.sum_terms(self.A @ sparse.diags_array(np.sqrt(s)))
         return self.function.sum_terms(self.A * np.sqrt(s))
-
-    def _kernel(self, sums: np.ndarray) -> np.ndarray:
-        with np.errstate(invalid="ignore", over="ignore"):
-            K = self.function.value(sums)
-        if not np.isfinite(K).all():
-            function = self.function
-            raise ValueError(
-                f"kernel={function.kernel!r} is not finite on these columns; with gamma={function.gamma:g}, "
-                f"degree={function.degree:g}, coef0={function.coef0:g} values are too large, or negative under a root"
-            )
-        return K
 
     def _contract(self, form: Form, sums: np.ndarray) -> np.ndarray:
         """``<dK / ds_p, G>`` of every column."""
@@ -103,14 +92,16 @@ class ScaledCriterion:
         """By how much the criterion increases if each factor alone becomes zero and the SVMs are trained anew."""
         s = self.squares(t)
         sums = self._sums(s)
-        before = self.criterion.value(self._kernel(sums))
+        before = self.criterion.value(self.function.finite_value(sums))
         return np.array([self._without(s, sums, factor) - before for factor in range(t.size)]) / self.unit
 
     def _without(self, s: np.ndarray, sums: np.ndarray, factor: int) -> float:
         columns = np.flatnonzero(self.owner == factor)
         part = self.A[:, columns].toarray() if sparse.issparse(self.A) else self.A[:, columns]
         left = sums - self.function.sum_terms(part * np.sqrt(s[columns]))
-        return self.criterion.value(self._kernel(np.maximum(left, 0.0) if self.function.kernel == "rbf" else left))
+        return self.criterion.value(
+            self.function.finite_value(np.maximum(left, 0.0) if self.function.kernel == "rbf" else left)
+        )
 
     def second_order(self, t: np.ndarray) -> np.ndarray:
         r"""The increase to second order, :math:`-s_p B_p + \tfrac12 s_p^2 B_{pp}`, summed over the columns of a factor.
@@ -121,7 +112,7 @@ class ScaledCriterion:
         assert isinstance(criterion, RadiusMargin)  # the only one with a curvature in closed form
         s = self.squares(t)
         sums = self._sums(s)
-        _, form = criterion.evaluate(self._kernel(sums))
+        _, form = criterion.evaluate(self.function.finite_value(sums))
         bend = np.empty_like(s)
         for block in column_blocks(*self.A.shape):
             columns = self.A[:, block].toarray() if sparse.issparse(self.A) else self.A[:, block]

@@ -38,7 +38,7 @@ _LIKELIHOODS = {"probit": PROBIT, "logistic": LOSSES["logistic"], "squared": LOS
 _LINE_SEARCHES = 100  # iterations of L-BFGS-B per round
 _STALLED = 1e-13  # relative rise of the posterior in a round that is rounding
 _BITS = 34  # of the entries of a column
-_HALVINGS = 60  # of a penalty under which nothing is left
+_HALVINGS = 1100  # of a penalty under which nothing is left: from the largest number down to one
 
 
 @dataclass(frozen=True)
@@ -314,7 +314,7 @@ class JCFO(ScalingRanker):
             last, value = value, posterior.value(point)
             updated = np.sqrt(theta / self._gamma)[posterior.owner]
             yield _Round(alive, updated, strength[posterior.owner], posterior, point, value, found)
-            if found is not None and (max(found) <= self.tol or last - value <= _STALLED * abs(value)):
+            if found is not None and (max(found) <= self.tol or _has_stalled(last, value)):
                 return
             if is_discarding:
                 alive = alive[np.isin(posterior.owner, kept)]
@@ -366,11 +366,14 @@ class JCFO(ScalingRanker):
         last = rounds[-1]
         self._theta[last.alive] = self._gamma * last.updated**2
         projected_gradient, kkt = last.residuals or residuals(last.posterior, last.point)
-        is_cut = len(rounds) >= n_rounds and max(projected_gradient, kkt) > self.tol
-        if is_cut:
+        is_cut = len(rounds) >= n_rounds
+        # rounds also end where fewer features than asked for would be left, or no sample
+        has_stalled = last.residuals is not None and len(rounds) > 1 and _has_stalled(rounds[-2].value, last.value)
+        if (is_cut or has_stalled) and max(projected_gradient, kkt) > self.tol:
+            cure = f"raise max_iter={self.max_iter}" if is_cut else "give other penalties"
             warnings.warn(
                 f"JCFO violates the conditions for a maximum of its posterior by {max(projected_gradient, kkt):.2g} "
-                f"after {len(rounds)} rounds; raise max_iter={self.max_iter}, or tol={self.tol:g}",
+                f"after {len(rounds)} rounds; {cure}, or raise tol={self.tol:g}",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -418,6 +421,11 @@ class JCFO(ScalingRanker):
         rows[:, varying] = posterior.A[used] * sigma[varying]
         kernel = AdditiveKernel(self.kernel, self._gamma, float(self.degree), float(self.coef0))
         return KernelModel(features, problem, sigma, kernel, rows, point.alpha[used], point.intercept)
+
+
+def _has_stalled(before: float, after: float) -> bool:
+    """Whether the negative log posterior fell by no more than rounding."""
+    return before - after <= _STALLED * abs(after)
 
 
 def without_last_digits(A: Any) -> Any:

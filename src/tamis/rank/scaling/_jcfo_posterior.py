@@ -33,10 +33,12 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from tamis.kernels.arrays.columns import as_columns
+from tamis.kernels.solvers.feature_kernel import check_kernel_is_finite
 from tamis.kernels.solvers.losses import Loss
 from tamis.kernels.solvers.penalized_path import PenalizedPath, best_shift
 
 _ALPHA_TOL = 1e-9  # of the convex problem in alpha
+_LARGEST_GTOL = 1e-3  # of L-BFGS-B, in variables of order one
 _CORRECTIONS = 20  # pairs of gradients that L-BFGS-B remembers
 _FIRST_ENTERING = 50  # factors at zero that may enter at a time, besides as many as are positive
 
@@ -217,7 +219,9 @@ def best_alpha(posterior: Posterior, theta: np.ndarray) -> tuple[Point, float]:
     This is where EM over the latent variables of a probit model ends: a convex problem, by proximal Newton steps.
     """
     n_rows = len(posterior.Y)
-    K = posterior.kernel_values(posterior.kernel_sums(theta, np.arange(n_rows)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = posterior.kernel_values(posterior.kernel_sums(theta, np.arange(n_rows)))
+    check_kernel_is_finite(K, posterior.kernel, float(theta.max(initial=0.0)), posterior.degree, posterior.coef0)
     columns = as_columns(K, posterior.cost)
     scale = (columns.norm2 > 0).astype(float)
     total = float(posterior.cost.sum())
@@ -264,8 +268,11 @@ def raise_factors(posterior: Posterior, point: Point, *, max_iter: int, with_alp
 
     z = np.concatenate([point.theta[factors] / unit, np.abs(point.alpha[rows][entries]) / alpha_unit, point.intercept])
     bounds = [(0.0, None)] * (n_theta + n_alpha) + [(None, None)] * point.intercept.size
-    options = {"maxiter": max_iter, "maxcor": _CORRECTIONS, "ftol": 1e-15, "gtol": 1e-9 * max(abs(start), 1.0)}
-    found = minimize(objective, z, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    # a projected gradient is at most as long as the way to a bound, which is about one: larger tolerances end at once
+    gtol = min(1e-9 * max(abs(start), 1.0), _LARGEST_GTOL)
+    options = {"maxiter": max_iter, "maxcor": _CORRECTIONS, "ftol": 1e-15, "gtol": gtol}
+    with np.errstate(over="ignore", invalid="ignore"):  # of a step that is too long, and is not taken
+        found = minimize(objective, z, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     if not found.fun <= start:
         return point
     moved = unpack(found.x)
