@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from tamis._sklearn import check_sample_weight, get_namespace, is_numpy_namespace, move_to, num_samples, safe_indexing
 
 _MOST_NAMED = 5
+_LARGEST_WEIGHT = 1e30  # of all rows together
 
 
 def check_table(
@@ -66,10 +67,17 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
         return None
     rows = np.empty((X.shape[0], 0))
     weight = check_sample_weight(_to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True)
-    if np.count_nonzero(weight) < 2 or weight.sum() < 2:
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if np.count_nonzero(weight) < 2 or total < 2:
         raise ValueError(
-            f"sample_weight sums to {weight.sum():g} over {np.count_nonzero(weight)} rows: at least two must count. "
+            f"sample_weight sums to {total:g} over {np.count_nonzero(weight)} rows: at least two must count. "
             "Weights stand for repeated rows; scale relative ones to a mean of 1"
+        )
+    if total > _LARGEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight sums to {total:g}, more rows than can be counted. Weights stand for repeated rows; scale "
+            "relative ones to a mean of 1"
         )
     return weight
 

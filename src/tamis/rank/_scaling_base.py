@@ -9,6 +9,8 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils.sparsefuncs import min_max_axis
 
 from tamis._sklearn import Interval, StrOptions, safe_indexing
 from tamis.base import (
@@ -26,6 +28,8 @@ from tamis.rank._kernel_model import KernelModel
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._rounds import best_round, hold_out, order_by_rounds
 from tamis.rank._validation import classification_errors
+
+_LARGEST_RANGE, _LEAST_RANGE = 1e30, 1e-100  # of columns that are not standardized
 
 
 class ScalingRound(Protocol):
@@ -121,6 +125,8 @@ class ScalingRanker(WeightedRanker):
     # ranking
 
     def _pose(self, candidates: Candidates, y: np.ndarray) -> LinearProblem:
+        if not self.standardize:
+            check_units(candidates)
         weights = {"task": self.task, "class_weight": self.class_weight}
         problem = LinearProblem.pose(candidates, y, **weights, standardize=self.standardize)
         # products of many rounds would tell copies of a column apart by the rounding of the first
@@ -232,3 +238,21 @@ def factors_of_candidates(candidates: Candidates, alive: np.ndarray, sigma: np.n
     if candidates.members is None:
         return dict(zip(alive[places].tolist(), sigma[places].tolist(), strict=True))
     return {candidates.candidate_of(int(alive[p])): float(sigma[p]) for p in places}
+
+
+def check_units(candidates: Candidates) -> None:
+    """Refuse columns that overflow when they are squared, and tables that vanish then."""
+    X = candidates.table
+    least, largest = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(axis=0), X.max(axis=0))
+    half_range = 0.5 * np.asarray(largest, dtype=float) - 0.5 * np.asarray(least, dtype=float)
+    widest = int(np.argmax(half_range))
+    span = f"{2.0 * min(half_range[widest], 0.5 * np.finfo(float).max):.2g}"
+    if half_range[widest] > _LARGEST_RANGE:
+        raise ValueError(
+            f"column {candidates.column_name(widest)} spans {span}, too much to be squared; use standardize=True, or "
+            "other units"
+        )
+    if 0 < half_range[widest] < _LEAST_RANGE:
+        raise ValueError(
+            f"no column spans more than {span}, too little to be squared; use standardize=True, or other units"
+        )

@@ -504,8 +504,9 @@ def test_class_weights_are_refused_for_a_quantity():
         MED(class_weight="balanced").fit(X, y)
 
 
-def test_columns_too_large_for_an_exponential_are_named():
+@pytest.mark.parametrize("arguments", [{"c": 1e100}, {"kappa": 1e300}, {"kappa": 1e-300}])
+def test_priors_that_overflow_are_named(arguments):
     X, y = make_classes()
-    X[:, 3] *= 1e100
-    with pytest.raises(ValueError, match=r"column x3 is too large.*standardize=True"):
-        MED(standardize=False).fit(X, y)
+    [(name, value)] = arguments.items()
+    with pytest.raises(ValueError, match=f"^{name}={value:g} ".replace("+", r"\+")):
+        MED(**arguments).fit(X, y)

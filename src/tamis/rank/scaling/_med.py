@@ -29,7 +29,7 @@ from tamis.rank.scaling._med_machines import (
     within_task_units,
 )
 
-_LARGEST_NORM2 = 1e60  # of a column that is not standardized
+_LARGEST = 1e50  # kappa or c, beyond which exponents of the switches overflow
 _SAME_NORM = 1e-9  # of the larger one: norms of weights closer than that are equal
 
 
@@ -297,12 +297,6 @@ class MED(ScalingRanker):
 
     def _pose(self, candidates: Candidates, y: np.ndarray) -> LinearProblem:
         problem = super()._pose(candidates, y)
-        largest = int(np.argmax(problem.columns.norm2))
-        if not self.standardize and problem.columns.norm2[largest] > _LARGEST_NORM2:
-            raise ValueError(
-                f"column {candidates.column_name(largest)} is too large for the exponential of its square; use "
-                "standardize=True, or smaller units"
-            )
         self._tasks = self._task_codes(problem)
         if self._tasks is None:
             return problem
@@ -317,6 +311,11 @@ class MED(ScalingRanker):
                 f"c={self.c:g} leaves every multiplier at zero, for the expected margin 1 - 1/c is not positive; use "
                 "c above 1, or c='auto'"
             )
+        for name, value in (("kappa", float(self.kappa)), ("c", 1.0 if c is None else c)):
+            if not 1.0 / _LARGEST <= value <= _LARGEST:
+                raise ValueError(
+                    f"{name}={value:g} leaves nothing but rounding; use {1.0 / _LARGEST:g} to {_LARGEST:g}"
+                )
         return Priors(p0, float(self.kappa), c, float(self.epsilon))
 
     def _rank_top(

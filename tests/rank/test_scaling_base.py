@@ -1,0 +1,62 @@
+"""What all methods that learn scaling factors refuse, and weigh."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tamis import ARD, JCFO, MED, AdaptiveScaling, MarginLP, ScalingFactors, ZeroNorm
+
+METHODS = [ARD, AdaptiveScaling, JCFO, MED, MarginLP, ScalingFactors, ZeroNorm]
+WITH_KERNEL = [AdaptiveScaling, JCFO, ScalingFactors, ZeroNorm]
+
+
+def make_classes(n_rows=40, n_columns=6, seed=0):
+    X = np.random.RandomState(seed).randn(n_rows, n_columns)
+    return X, (X[:, 3] > 0).astype(int)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_columns_that_overflow_are_named(method):
+    X, y = make_classes()
+    X[:, 3] *= 1e160
+    with pytest.raises(ValueError, match=r"^column x3 spans .*e\+160, too much.*standardize=True"):
+        method(standardize=False).fit(X, y)
+    assert method().fit(X, y).order_[0] == 3
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_tables_that_vanish_are_refused(method):
+    X, y = make_classes()
+    with pytest.raises(ValueError, match=r"^no column spans more than .*standardize=True"):
+        method(standardize=False).fit(X * 1e-160, y)
+    if method is not ScalingFactors:
+        with pytest.raises(ValueError, match="too little to be squared"):
+            method(standardize=False).fit(sparse.csr_array(X * 1e-160), y)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_more_rows_than_can_be_counted_are_refused(method):
+    X, y = make_classes()
+    for weight in (1e300, 1e308):
+        with pytest.raises(ValueError, match=r"^sample_weight sums to .*mean of 1$"):
+            method().fit(X, y, sample_weight=np.full(len(y), weight))
+
+
+@pytest.mark.parametrize("method", WITH_KERNEL)
+@pytest.mark.parametrize("arguments", [{"degree": 2.5}, {"degree": 2.5, "coef0": 1.0}, {"degree": 50, "coef0": 1e9}])
+def test_kernels_that_are_not_finite_are_refused(method, arguments):
+    X, y = make_classes()
+    with pytest.raises(ValueError, match=r"^kernel='poly' is not finite on these columns"):
+        method(kernel="poly", **arguments).fit(X * 3, y)
+
+
+@pytest.mark.parametrize("method", WITH_KERNEL)
+def test_the_width_of_a_kernel_weighs_rows(method):
+    X, y = make_classes()
+    X = X**3  # so that it matters to the variance which rows count
+    weight = np.where(np.abs(X[:, 0]) > 1, 1, 5)
+    options = {"kernel": "rbf", "stop": 6}
+    weighted = method(**options).fit(X, y, sample_weight=weight)
+    repeated = method(**options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    outputs = [found.estimator_.decision_function(X) for found in (weighted, repeated)]
+    np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-3, atol=1e-3 * np.abs(outputs[1]).max())
