@@ -149,8 +149,10 @@ class JCFO(ScalingRanker):
     ranking_, support_, path_, stop_, n_chosen_
         As for every ranker.
     certificate_ : dict
-        ``converged``, ``n_iter``, ``projected_gradient`` (by the factors, over ``feature_penalty_``), ``kkt`` (residual
-        of alpha's conditions, over ``sample_penalty_``) and ``log_posterior``.
+        ``converged`` (rounds ended as asked: at a maximum, or before fewer features than ``stop`` asks for are left),
+        ``stationary`` (at a maximum: both residuals are at most ``tol``), ``n_iter``, ``projected_gradient`` (by the
+        factors, over ``feature_penalty_``), ``kkt`` (residual of alpha's conditions, over ``sample_penalty_``) and
+        ``log_posterior``.
 
     Notes
     -----
@@ -362,14 +364,15 @@ class JCFO(ScalingRanker):
         self._theta = np.zeros(candidates.n_columns)
         if not rounds:
             empty = {"projected_gradient": 0.0, "kkt": 0.0, "log_posterior": 0.0}
-            return {"converged": True, "n_iter": 0, **empty}
+            return {"converged": True, "stationary": True, "n_iter": 0, **empty}
         last = rounds[-1]
         self._theta[last.alive] = self._gamma * last.updated**2
         projected_gradient, kkt = last.residuals or residuals(last.posterior, last.point)
         is_cut = len(rounds) >= n_rounds
         # rounds also end where fewer features than asked for would be left, or no sample
         has_stalled = last.residuals is not None and len(rounds) > 1 and _has_stalled(rounds[-2].value, last.value)
-        if (is_cut or has_stalled) and max(projected_gradient, kkt) > self.tol:
+        is_stationary = max(projected_gradient, kkt) <= self.tol
+        if (is_cut or has_stalled) and not is_stationary:
             cure = f"raise max_iter={self.max_iter}" if is_cut else "give other penalties"
             warnings.warn(
                 f"JCFO violates the conditions for a maximum of its posterior by {max(projected_gradient, kkt):.2g} "
@@ -378,7 +381,8 @@ class JCFO(ScalingRanker):
                 stacklevel=2,
             )
         return {
-            "converged": max(projected_gradient, kkt) <= self.tol,
+            "converged": is_stationary or not (is_cut or has_stalled),
+            "stationary": is_stationary,
             "n_iter": len(rounds),
             "projected_gradient": projected_gradient,
             "kkt": kkt,
