@@ -120,7 +120,9 @@ def precision(name: str, n_samples: int, seed: int) -> tuple[float, float]:
     """Share of relevant columns among the first ten, and the seconds of processor time it took."""
     X, y, relevant = make_planted(n_samples, seed)
     start = time.process_time()
-    order = METHODS[name](X, y, seed).fit(X, y).order_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        order = METHODS[name](X, y, seed).fit(X, y).order_
     seconds = time.process_time() - start
     return float(np.isin(order[:N_RELEVANT], relevant).sum()) / N_RELEVANT, seconds
 
