@@ -24,6 +24,7 @@ from tamis.base import (
     WeightedRanker,
     track,
 )
+from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.rank._kernel_model import KernelModel
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._rounds import best_round, hold_out, order_by_rounds
@@ -180,9 +181,10 @@ class ScalingRanker(WeightedRanker):
 
     def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
         """Rank, stop, and train a model on what is kept."""
-        ranking, decision = super()._select(candidates, y, rule)
-        kept = (decision.ranking or ranking).order[: decision.n_features]
-        self._keep_model(np.sort(candidates.columns_of(kept)).astype(np.int64))
+        with limit_blas_threads(candidates.table.shape[0] * min(candidates.table.shape)):
+            ranking, decision = super()._select(candidates, y, rule)
+            kept = (decision.ranking or ranking).order[: decision.n_features]
+            self._keep_model(np.sort(candidates.columns_of(kept)).astype(np.int64))
         del self._problem
         return ranking, decision
 

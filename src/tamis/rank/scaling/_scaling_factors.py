@@ -16,7 +16,6 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import STEP_CONSTRAINT, Candidates, LinearModel, Ranking, n_to_eliminate
-from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.kernels.solvers.feature_kernel import AdditiveKernel, resolve_gamma
 from tamis.kernels.solvers.gram import check_gram_fits
 from tamis.rank._kernel_model import KernelModel
@@ -247,12 +246,6 @@ class ScalingFactors(ScalingRanker):
             raise ValueError(f"sparse input is not supported with kernel={self.kernel!r}; use 'linear', or X.toarray()")
         check_gram_fits(candidates.table.shape[0], _WITH_GRAM)
         return super()._pose(candidates, y)
-
-    def _rank_top(
-        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
-    ) -> Ranking:
-        with limit_blas_threads(candidates.table.shape[0] ** 2):
-            return super()._rank_top(candidates, y, rng, n_top)
 
     def _prepare(self, candidates: Candidates, y: np.ndarray, problem: LinearProblem, n_top: int | None) -> int:
         varying = np.flatnonzero(problem.scale > 0)
