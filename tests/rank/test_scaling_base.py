@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from tamis import ARD, JCFO, MED, AdaptiveScaling, MarginLP, ScalingFactors, ZeroNorm
+from tamis.datasets import make_linear
 
 METHODS = [ARD, AdaptiveScaling, JCFO, MED, MarginLP, ScalingFactors, ZeroNorm]
 WITH_KERNEL = [AdaptiveScaling, JCFO, ScalingFactors, ZeroNorm]
@@ -60,3 +61,26 @@ def test_the_width_of_a_kernel_weighs_rows(method):
     repeated = method(**options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     outputs = [found.estimator_.decision_function(X) for found in (weighted, repeated)]
     np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-3, atol=1e-3 * np.abs(outputs[1]).max())
+
+
+@pytest.mark.parametrize("method", [AdaptiveScaling, ARD, ZeroNorm])
+def test_all_in_order_is_the_order_of_the_rounds_to_the_end(method):
+    X, y = make_linear(n_samples=60, random_state=0)
+    ranked, chosen = method(stop=None).fit(X, y), method().fit(X, y)
+    assert ranked.n_iter_ == chosen.n_iter_
+    np.testing.assert_array_equal(ranked.order_, chosen.order_)
+
+
+def test_a_model_says_which_table_it_takes():
+    X, y = make_linear(n_samples=60, random_state=0)
+    selector = ARD(stop=3).fit(X, y)
+    assert selector.estimator_.predict(selector.transform(X)).shape == (60,)
+    with pytest.raises(ValueError, match="takes the 3 columns that transform keeps, but the table has"):
+        selector.estimator_.predict(X)
+
+
+def test_quantities_are_refused_by_bounds_on_errors():
+    rng = np.random.RandomState(0)
+    X = rng.randn(60, 4)
+    with pytest.raises(ValueError, match="ScalingFactors is for classes, but y holds 60 distinct numbers"):
+        ScalingFactors().fit(X, np.arange(60.0))

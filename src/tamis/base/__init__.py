@@ -11,7 +11,7 @@ from tamis.base._candidates import (
     GroupCandidates,
 )
 from tamis.base._groups import GROUPS_CONSTRAINT, read_groups
-from tamis.base._linear_model import LinearModel
+from tamis.base._linear_model import LinearModel, check_model_columns
 from tamis.base._progress import finish, track
 from tamis.base._ranker import CAPABILITIES, Ranker, fresh
 from tamis.base._ranking import Ranking, Step, StopDecision
@@ -43,6 +43,7 @@ __all__ = [
     "StoppingRule",
     "WeightedRanker",
     "ascending",
+    "check_model_columns",
     "finish",
     "fresh",
     "n_to_eliminate",

@@ -38,6 +38,7 @@ class LinearModel:
 
     def decision_function(self, columns: Any) -> np.ndarray:
         """Linear output for the model's own columns, in their order: shape (n_samples, n_targets)."""
+        check_model_columns(columns, self.features)
         return np.asarray(columns @ self.coef) + self.intercept
 
     def predict(self, columns: Any) -> np.ndarray:
@@ -48,3 +49,12 @@ class LinearModel:
         if output.shape[1] == 1:
             return self.classes[(output[:, 0] > 0).astype(int)]
         return self.classes[output.argmax(axis=1)]
+
+
+def check_model_columns(columns: Any, features: np.ndarray) -> None:
+    """Refuse tables that are not those of a model's features."""
+    if columns.shape[1] != features.size:
+        raise ValueError(
+            f"the model takes the {features.size} columns that transform keeps, but the table has {columns.shape[1]}; "
+            "give it selector.transform(X)"
+        )

@@ -55,7 +55,7 @@ def method_class(name: str) -> type[Ranker]:
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """``" (did you mean ...?)"`` where something known looks like ``name``."""
-    close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    close = difflib.get_close_matches(name.lower(), list(known), n=3, cutoff=0.6)
     return f" (did you mean {' or '.join(repr(match) for match in close)}?)" if close else ""
 
 

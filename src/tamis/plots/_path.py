@@ -63,8 +63,8 @@ class PathDisplay:
         decision = estimator.stop_
         if decision.curve.size == 0:
             raise ValueError(
-                f"{type(estimator).__name__} was cut by a number of features, which has no curve to draw; fit it with "
-                "a rule such as Probe, LeaveOneOut or CrossValidation"
+                f"{type(estimator).__name__} was cut by a number of features or its own choice, which have no curve to "
+                "draw; fit it with a rule such as CrossValidation or MonteCarloProbe"
             )
         if decision.n_groups is None:
             names = [estimator.feature_name(int(j)) for j in to_numpy(estimator.order_)]

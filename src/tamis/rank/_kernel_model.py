@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tamis.base import check_model_columns
 from tamis.kernels.solvers.feature_kernel import AdditiveKernel
 from tamis.rank._linear_problem import LinearProblem
 
@@ -63,6 +64,7 @@ class KernelModel:
     def decision_function(self, columns: Any) -> np.ndarray:
         """Outputs for the model's own columns, in their order: shape (n_samples, n_targets)."""
         columns = np.asarray(columns, dtype=float)
+        check_model_columns(columns, self.features)
         outputs = np.tile(self._intercept, (len(columns), 1))
         if len(self._rows):
             Z = (np.ldexp(columns, -self._exponents) - self._means) * self._scale

@@ -139,6 +139,8 @@ class ScalingRanker(WeightedRanker):
     def _rank_top(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Ranking:
+        if n_top is not None and n_top >= candidates.n_candidates:
+            n_top = None  # all in order: of these the last rounds tell most
         problem = self._problem = self._pose(candidates, np.asarray(y))
         n_rounds = self._prepare(candidates, np.asarray(y), problem, n_top)
         rounds: list[ScalingRound] = []

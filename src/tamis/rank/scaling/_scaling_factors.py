@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import STEP_CONSTRAINT, Candidates, LinearModel, Ranking, n_to_eliminate
+from tamis.kernels.arrays.targets import infer_task
 from tamis.kernels.solvers.feature_kernel import AdditiveKernel, resolve_gamma
 from tamis.kernels.solvers.gram import check_gram_fits
 from tamis.rank._kernel_model import KernelModel
@@ -236,6 +237,11 @@ class ScalingFactors(ScalingRanker):
     # the problem
 
     def _pose(self, candidates: Candidates, y: np.ndarray) -> LinearProblem:
+        if infer_task(y) == "regression":
+            raise ValueError(
+                f"ScalingFactors is for classes, but y holds {np.unique(y).size} distinct numbers; use AdaptiveScaling "
+                "or ARD for a quantity, and text for labels of many classes"
+            )
         check_classification_targets(y)
         if self.discard == "second-order" and self.criterion != "radius-margin":
             raise ValueError(
