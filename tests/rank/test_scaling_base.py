@@ -84,3 +84,12 @@ def test_quantities_are_refused_by_bounds_on_errors():
     X = rng.randn(60, 4)
     with pytest.raises(ValueError, match="ScalingFactors is for classes, but y holds 60 distinct numbers"):
         ScalingFactors().fit(X, np.arange(60.0))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_but_public_attributes_is_left_of_a_fit(method):
+    X, y = make_classes()
+    ranker = method(stop=2)
+    before = set(vars(ranker))
+    left = set(vars(ranker.fit(X, y))) - before
+    assert not [name for name in left if name.startswith("_") and name != "_sklearn_output_config"]

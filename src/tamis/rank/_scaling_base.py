@@ -183,11 +183,14 @@ class ScalingRanker(WeightedRanker):
 
     def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
         """Rank, stop, and train a model on what is kept."""
+        before = set(vars(self))
         with limit_blas_threads(candidates.table.shape[0] * min(candidates.table.shape)):
             ranking, decision = super()._select(candidates, y, rule)
             kept = (decision.ranking or ranking).order[: decision.n_features]
             self._keep_model(np.sort(candidates.columns_of(kept)).astype(np.int64))
-        del self._problem
+        for name in set(vars(self)) - before:
+            if name.startswith("_"):  # what only ranking and training needed
+                delattr(self, name)
         return ranking, decision
 
     def _keep_model(self, features: np.ndarray) -> None:

@@ -291,7 +291,6 @@ class ARD(EarlyStoppedScaling):
                     centered_table(problem, chosen), variances[chosen], self._last.after.noise_precision
                 )
                 weights[kept], intercept = found.coef, found.intercept
-        del self._last
         return problem.model(features, weights, intercept)
 
     def _model_of(self, problem: LinearProblem, done: Any) -> LinearModel:

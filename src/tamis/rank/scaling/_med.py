@@ -399,7 +399,6 @@ class MED(ScalingRanker):
             models = self._train_tasks(problem, features)
             self.estimator_ = TaskModel(features, self.tasks_, models, problem.classes)  # type: ignore[assignment]
             self.coef_, self.intercept_ = stacked_coefficients(models, problem.scale.size)
-        del self._tasks
 
     def _train(self, problem: LinearProblem, features: np.ndarray) -> LinearModel:
         return self._train_tasks(problem, features)[0]

@@ -374,10 +374,6 @@ class ScalingFactors(ScalingRanker):
 
     # the model of what is kept
 
-    def _keep_model(self, features: np.ndarray) -> None:
-        super()._keep_model(features)
-        del self._trail, self._judge, self._n_top, self._n_left
-
     def _train(self, problem: LinearProblem, features: np.ndarray) -> LinearModel | KernelModel:
         """An SVM on the columns times their factors, of the last descent that had one for each of them."""
         sigma = self._factors_of(problem, features)
@@ -387,7 +383,6 @@ class ScalingFactors(ScalingRanker):
         machines = ScaledMachines(
             problem.Y, cost, "squared_hinge", self.kernel, function.gamma, function.degree, function.coef0, _MACHINE_TOL
         )
-        del self._function
         if self.kernel != "linear":
             if not used.size:
                 return KernelModel.constant(features, problem)
