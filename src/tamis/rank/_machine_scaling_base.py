@@ -54,6 +54,9 @@ class MachineScaling(EarlyStoppedScaling):
         "n_jobs": [Integral, None],
     }
 
+    # at the end few are left, and the order of the others is that in which they vanished: weights tell more
+    _orders_all_at_the_end: ClassVar[bool] = False
+
     loss: str
     C: float | str
     kernel: str

@@ -93,6 +93,9 @@ class ScalingRanker(WeightedRanker):
         "groups": GROUPS_CONSTRAINT,
     }
 
+    # whether all features in order are those of the rounds to the end, rather than of the first round
+    _orders_all_at_the_end: ClassVar[bool] = True
+
     max_iter: int
     tol: float
     standardize: bool
@@ -139,8 +142,8 @@ class ScalingRanker(WeightedRanker):
     def _rank_top(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Ranking:
-        if n_top is not None and n_top >= candidates.n_candidates:
-            n_top = None  # all in order: of these the last rounds tell most
+        if self._orders_all_at_the_end and n_top is not None and n_top >= candidates.n_candidates:
+            n_top = None
         problem = self._problem = self._pose(candidates, np.asarray(y))
         n_rounds = self._prepare(candidates, np.asarray(y), problem, n_top)
         rounds: list[ScalingRound] = []
