@@ -234,6 +234,11 @@ class ScalingFactors(ScalingRanker):
         tags.input_tags.sparse = self.kernel == "linear"
         return tags
 
+    @property
+    def _orders_all_at_the_end(self) -> bool:  # type: ignore[override]
+        # an expansion to second order is far off once a few factors dominate: the first round tells more
+        return self.discard != "second-order"
+
     # the problem
 
     def _pose(self, candidates: Candidates, y: np.ndarray) -> LinearProblem:
