@@ -236,3 +236,16 @@ def test_a_failed_write_is_reported_and_leaves_nothing(csv, tamis, tmp_path, mon
 def test_an_output_that_cannot_be_written_is_refused_before_anything_is_read(tamis, tmp_path):
     outcome = tamis("select", Path("missing.csv"), "--target", "y", "--out", tmp_path / "kept.doc")
     assert_refused(outcome, "--out")
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("PRICE", "Price"), ("pric", "Price"), ("AREA", "area")])
+def test_a_column_is_suggested_in_its_own_spelling(typed, meant, tamis, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("Price,area\n1,2\n2,3\n3,5\n")
+    outcome = tamis("select", path, "--target", typed)
+    assert outcome.code == 2
+    assert f"(did you mean '{meant}'?)" in outcome.err
+
+
+def test_a_method_is_suggested_whatever_its_case(csv, tamis):
+    assert "(did you mean 'ard'?)" in tamis("rank", csv, "--target", "y", "--method", "ARD").err

@@ -54,9 +54,13 @@ def method_class(name: str) -> type[Ranker]:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """``" (did you mean ...?)"`` where something known looks like ``name``."""
-    close = difflib.get_close_matches(name.lower(), list(known), n=3, cutoff=0.6)
-    return f" (did you mean {' or '.join(repr(match) for match in close)}?)" if close else ""
+    """``" (did you mean ...?)"`` where something known looks like ``name``, in upper or lower case."""
+    spellings: dict[str, list[str]] = {}
+    for each in known:
+        spellings.setdefault(each.lower(), []).append(each)
+    close = difflib.get_close_matches(name.lower(), list(spellings), n=3, cutoff=0.6)
+    found = [spelling for match in close for spelling in spellings[match]]
+    return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""
 
 
 def make_ranker(
