@@ -11,7 +11,7 @@ from tamis.base._candidates import (
     GroupCandidates,
 )
 from tamis.base._groups import GROUPS_CONSTRAINT, read_groups
-from tamis.base._linear_model import LinearModel, check_model_columns
+from tamis.base._linear_model import LinearModel, check_model_columns, predictions
 from tamis.base._progress import finish, track
 from tamis.base._ranker import CAPABILITIES, Ranker, fresh
 from tamis.base._ranking import Ranking, Step, StopDecision
@@ -47,6 +47,7 @@ __all__ = [
     "finish",
     "fresh",
     "n_to_eliminate",
+    "predictions",
     "rankings_at",
     "read_groups",
     "rule_class",

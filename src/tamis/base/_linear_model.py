@@ -43,12 +43,16 @@ class LinearModel:
 
     def predict(self, columns: Any) -> np.ndarray:
         """Predicted values, or labels for classification, from the model's own columns in their order."""
-        output = self.decision_function(columns)
-        if self.classes is None:
-            return output[:, 0]
-        if output.shape[1] == 1:
-            return self.classes[(output[:, 0] > 0).astype(int)]
-        return self.classes[output.argmax(axis=1)]
+        return predictions(self.decision_function(columns), self.classes)
+
+
+def predictions(outputs: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    """Values, or labels where there are classes, of outputs of shape (n_samples, n_targets)."""
+    if classes is None:
+        return outputs[:, 0]
+    if outputs.shape[1] == 1:
+        return classes[(outputs[:, 0] > 0).astype(int)]
+    return classes[outputs.argmax(axis=1)]
 
 
 def check_model_columns(columns: Any, features: np.ndarray) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.base import check_model_columns
+from tamis.base import check_model_columns, predictions
 from tamis.kernels.solvers.feature_kernel import AdditiveKernel
 from tamis.rank._linear_problem import LinearProblem
 
@@ -73,9 +73,4 @@ class KernelModel:
 
     def predict(self, columns: Any) -> np.ndarray:
         """Predicted values, or labels for classification, from the model's own columns in their order."""
-        output = self.decision_function(columns)
-        if self.classes is None:
-            return output[:, 0]
-        if output.shape[1] == 1:
-            return self.classes[(output[:, 0] > 0).astype(int)]
-        return self.classes[output.argmax(axis=1)]
+        return predictions(self.decision_function(columns), self.classes)

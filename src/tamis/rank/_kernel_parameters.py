@@ -1,6 +1,9 @@
 """Kernel parameters, which mean the same in every class and have scikit-learn's names and defaults."""
 
 from numbers import Real
+from typing import Any
+
+from scipy import sparse
 
 from tamis._sklearn import Interval, StrOptions
 
@@ -12,3 +15,9 @@ KERNEL_CONSTRAINTS = {
     "degree": [Interval(Real, 1, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
 }
+
+
+def check_kernel_takes(table: Any, kernel: str) -> None:
+    """Refuse sparse tables with a kernel other than the linear one, which would write them out."""
+    if kernel != "linear" and sparse.issparse(table):
+        raise ValueError(f"sparse input is not supported with kernel={kernel!r}; use 'linear', or X.toarray()")

@@ -88,6 +88,10 @@ class LinearProblem:
         scale[kept] = self.scale[kept]
         return scale
 
+    def constant_model(self, features: np.ndarray) -> LinearModel:
+        """The model without weights: the mean targets."""
+        return self.model(features, np.zeros((features.size, self.Y.shape[1])), self.row_shares @ self.Y)
+
     def model(self, features: np.ndarray, weights: np.ndarray, intercept: np.ndarray) -> LinearModel:
         """The model of the table as it is, from weights of centered and scaled columns.
 

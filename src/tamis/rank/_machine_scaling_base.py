@@ -17,6 +17,7 @@ from sklearn.utils import Tags
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, LinearModel, fresh
 from tamis.rank._kernel_model import KernelModel
+from tamis.rank._kernel_parameters import check_kernel_takes
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._multiplicative_updates import (
     FactorUpdate,
@@ -110,8 +111,7 @@ class MachineScaling(EarlyStoppedScaling):
         return self.loss
 
     def _machines(self, problem: LinearProblem, A: Any) -> ScaledMachines:
-        if self.kernel != "linear" and sparse.issparse(A):
-            raise ValueError(f"sparse input is not supported with kernel={self.kernel!r}; use 'linear', or X.toarray()")
+        check_kernel_takes(A, self.kernel)
         weight = problem.columns.sqrt_weight**2
         return ScaledMachines(
             problem.Y,

@@ -19,6 +19,7 @@ from tamis.kernels.solvers.feature_kernel import AdditiveKernel, resolve_gamma
 from tamis.kernels.solvers.gram import check_gram_fits
 from tamis.kernels.solvers.losses import LOSSES, PROBIT
 from tamis.rank._kernel_model import KernelModel
+from tamis.rank._kernel_parameters import check_kernel_takes
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._multiplicative_updates import group_owners, prepared_columns
 from tamis.rank._rounds import round_criteria
@@ -262,8 +263,7 @@ class JCFO(ScalingRanker):
     def _posterior(self, problem: LinearProblem, features: np.ndarray, owner: np.ndarray) -> Posterior:
         check_gram_fits(len(problem.Y), "use ZeroNorm, which forms no kernel matrix of more rows than columns")
         A = without_last_digits(prepared_columns(problem, features))
-        if sparse.issparse(A) and self.kernel != "linear":
-            raise ValueError(f"sparse input is not supported with kernel={self.kernel!r}; use 'linear', or X.toarray()")
+        check_kernel_takes(A, self.kernel)
         means = np.zeros(features.size)
         if sparse.issparse(A):
             means = problem.columns.means(features) * problem.scale[features]
@@ -397,11 +397,8 @@ class JCFO(ScalingRanker):
         self.support_samples_ = np.empty(0, dtype=np.int64)
         self.dual_coef_ = np.empty((problem.Y.shape[1], 0))
         if not varying.size:
-            if self.kernel != "linear":
-                return KernelModel.constant(features, problem)
-            return problem.model(
-                features, np.zeros((features.size, problem.Y.shape[1])), problem.row_shares @ problem.Y
-            )
+            is_linear = self.kernel == "linear"
+            return problem.constant_model(features) if is_linear else KernelModel.constant(features, problem)
         posterior = self._posterior(problem, features[varying], np.arange(varying.size))
         theta = self._theta[features[varying]]
         if not theta.any():

@@ -210,9 +210,7 @@ class MarginLP(ScalingRanker):
     def _train(self, problem: LinearProblem, features: np.ndarray) -> LinearModel:
         scale, ranked = problem.kept_scale(features), self._solution
         if ranked is None or not scale.any():
-            return problem.model(
-                features, np.zeros((features.size, problem.Y.shape[1])), problem.row_shares @ problem.Y
-            )
+            return problem.constant_model(features)
         has_all = np.isin(np.flatnonzero(ranked.weights.any(axis=1)), features).all()
         solution = ranked if has_all else self._solve(problem, scale)
         return problem.model(features, solution.weights[features], solution.intercept)

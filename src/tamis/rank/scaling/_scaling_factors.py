@@ -9,7 +9,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
@@ -20,6 +19,7 @@ from tamis.kernels.arrays.targets import infer_task
 from tamis.kernels.solvers.feature_kernel import AdditiveKernel, resolve_gamma
 from tamis.kernels.solvers.gram import check_gram_fits
 from tamis.rank._kernel_model import KernelModel
+from tamis.rank._kernel_parameters import check_kernel_takes
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._machine_scaling_base import centered_intercept, kernel_model
 from tamis.rank._multiplicative_updates import group_owners, prepared_columns
@@ -253,8 +253,7 @@ class ScalingFactors(ScalingRanker):
                 f"discard='second-order' has no closed form with criterion={self.criterion!r}; use 'factor' or "
                 "'increase', or criterion='radius-margin'"
             )
-        if self.kernel != "linear" and sparse.issparse(candidates.table):
-            raise ValueError(f"sparse input is not supported with kernel={self.kernel!r}; use 'linear', or X.toarray()")
+        check_kernel_takes(candidates.table, self.kernel)
         check_gram_fits(candidates.table.shape[0], _WITH_GRAM)
         return super()._pose(candidates, y)
 
