@@ -120,10 +120,23 @@ def test_the_summary_names_why_a_column_is_not_kept():
     X, y = mixed()
     summary = TableSelector().fit(X, y).summary().set_index("feature")
     assert summary.loc[TRUE, "kept"].all()
-    assert (summary.loc[TRUE, "why_not"] == "").all()
+    assert summary.loc[TRUE, "why_not"].isna().all()
     assert "identifier" in summary.loc["id", "why_not"]
-    assert summary.loc["noise", "why_not"] == "after the 3 that are kept"
+    assert summary.loc["noise", "why_not"] == "after the cut"
     assert summary.loc["size", "encoded_as"] == "size, size is missing"
+    assert (summary.loc[TRUE, "risk"] <= 0.05).all()
+    assert summary.loc["noise", "risk"] > 0.05
+    excluded = TableSelector(GramSchmidt(exclude="other")).fit(X, y).summary().set_index("feature")
+    assert excluded.loc["other", "why_not"] == "excluded, as asked"
+
+
+def test_a_notebook_shows_the_kept_columns_and_the_reason():
+    X, y = mixed()
+    selector = TableSelector()
+    assert "keeps" not in selector._repr_html_()
+    shown = selector.fit(X, y)._repr_html_()
+    assert "TableSelector keeps 3 of 9 features" in shown
+    assert "city" in shown
 
 
 @pytest.mark.parametrize("ranker", [GramSchmidt(), CorrelationScore(stop=MonteCarloProbe(n_draws=19)), ReliefF(stop=3)])
