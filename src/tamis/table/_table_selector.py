@@ -54,7 +54,7 @@ class TableSelector(SelectorMixin, BaseEstimator):
     encoder : "auto" or transformer, default="auto"
         "auto": see Notes. A transformer must name its columns (``get_feature_names_out``) such that their source
         column can be told: by its attribute ``input_to_outputs_``, or because their names begin with it, as those of
-        skrub's ``TableVectorizer`` do.
+        skrub's ``TableVectorizer`` do. Missing values that it leaves are treated as ``missing`` says.
     missing : {"auto", "impute", "pass", "error"}, default="auto"
         Missing numbers and dates: "pass" leaves them to the ranker, "impute" puts the median there and an indicator in
         a column of its own, "auto" passes them where the ranker takes them, "error" refuses them. Missing text is a
@@ -228,13 +228,7 @@ class TableSelector(SelectorMixin, BaseEstimator):
             refuse_missing(source)
         takes_missing = self.missing in ("auto", "pass") and get_tags(ranker).input_tags.allow_nan
         if not isinstance(self.encoder, str):
-            encoded = encode_by(self.encoder, X, source, y)
-            if not takes_missing and np.isnan(encoded.table).any():
-                raise ValueError(
-                    f"{type(self.encoder).__name__} leaves missing values, which {type(ranker).__name__} does not "
-                    "take; add an imputer to the encoder, or use encoder='auto'"
-                )
-            return encoded
+            return encode_by(self.encoder, X, source, y, wishes_of(ranker, y, takes_missing))
         if rows is None or rows.size == source.n_rows:
             return encode(source, wishes_of(ranker, y, takes_missing))
         part = encode(source.take_rows(rows), wishes_of(ranker, None if y is None else y[rows], takes_missing))
