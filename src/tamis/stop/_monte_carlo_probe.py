@@ -20,6 +20,7 @@ from tamis.base import (
     Ranking,
     StopDecision,
     StoppingRule,
+    arranged,
     finish,
     fresh,
     track,
@@ -68,8 +69,9 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     -----
     Sequential rankers, whose scores at different steps cannot be compared, enter with minus the rank and the median
     over draws. Univariate scores need no ranking: those of the copies of ten draws are one product of the table with
-    permuted targets (:meth:`tamis.base.Ranker.scores_of_permuted_copies`). Deviations from the paper: all columns are permuted jointly (margins and correlations are kept), and the
-    best probe counts, not one. Permuting the target instead would change the scale of many scores.
+    permuted targets. A copy keeps what is missing in its column. Deviations from the paper: all columns are permuted
+    jointly (margins and correlations are kept), and the best probe counts, not one. Permuting the target instead would
+    change the scale of many scores.
 
     ``order_`` and ``scores_`` are then those of :math:`a_j`, steadier than one run's; with ``conditional=True`` the
     kept features come first, in the order in which they joined, and their scores are set above all others.
@@ -159,7 +161,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             none_kept = np.empty(0, dtype=int)
             feature_scores, copy_scores = self._draw(ranker, ranking, candidates, y, seeds, error_control, none_kept)
             scores, n_drawn = _aggregate_draws(feature_scores, ranker.one_shot), len(feature_scores)
-            p_values = error_control.p_values(scores, copy_scores, len(copy_scores))
+            p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=candidates.keep.tolist())
         return self._decision(candidates, ranking, scores, p_values, n_drawn)
 
     def _draw(
@@ -184,7 +186,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
                 copy_scores.append(of_copies)
                 if len(feature_scores) % _BATCH == 0 and len(feature_scores) < len(seeds):
                     scores = _aggregate_draws(np.array(feature_scores), ranker.one_shot)
-                    if error_control.settled(scores, np.array(copy_scores), len(seeds)):
+                    if error_control.settled(scores, np.array(copy_scores), len(seeds), candidates.keep.tolist()):
                         break
         return np.array(feature_scores), np.array(copy_scores)
 
@@ -249,8 +251,13 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         steps = {step.feature: step for step in ranking.path}
         order = np.argsort(-scores, kind="stable")
         order = order[scores[order] > -np.inf]
+        path = tuple(steps[j] for j in order if j in steps)
+        steadier = arranged(Ranking(order, scores, path, ranking.certificate, notes=ranking.notes), candidates)
+        order = steadier.order
+        p_values = p_values.copy()
+        p_values[candidates.keep] = 0.0  # they stay whatever their chance is
         curve = np.maximum.accumulate(p_values[order])
-        kept = kept_below(curve, level)
+        kept = kept_below(curve, level, steadier.n_forced)
         standing = "risk" if self.fdr is None else "false discovery rate"
         if kept == order.size:
             reason = f"all {kept} ranked {candidates.noun}s stand out from permuted copies at a {standing} of {level:g}"
@@ -266,13 +273,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             curve_at=np.arange(1, curve.size + 1),
             threshold=level,
             label=f"chance that a permuted {candidates.noun} does better" if self.fdr is None else "adjusted p-value",
-            ranking=Ranking(
-                order,
-                scores,
-                tuple(steps[j] for j in order if j in steps),
-                ranking.certificate,
-                notes=ranking.notes,
-            ),
+            ranking=steadier,
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 _MOST_INTEGER_CLASSES = 20
+_FEWEST_COUNTS = 5
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,41 @@ def infer_task(y: np.ndarray) -> str:
     return "classification" if few else "regression"
 
 
+def describe_target(y: np.ndarray, task: str) -> str:
+    """What a target was taken for, in words."""
+    if task == "classification":
+        return f"y taken as {np.unique(y).size} classes"
+    return "y taken as a quantity" if y.ndim == 1 else f"y taken as {y.shape[1]} quantities"
+
+
+def looks_like_counts(y: np.ndarray) -> bool:
+    """Whether whole numbers that could be labels are rather counts or ratings.
+
+    These are five or more values from zero up with hardly a gap between them, whose frequencies differ and fall from
+    the most frequent value to both sides, up to what chance explains. Codes of classes are mostly of similar frequency,
+    or in no order.
+    """
+    if y.ndim != 1 or y.dtype.kind not in "fiu":
+        return False
+    values, counts = np.unique(y, return_counts=True)
+    if values.size < _FEWEST_COUNTS or values[0] < 0 or np.any(values != np.round(values)):
+        return False
+    has_gaps = values.size < 0.7 * (values[-1] - values[0] + 1)
+    chi2 = np.sum((counts - counts.mean()) ** 2) / counts.mean()
+    is_uniform = chi2 < 2 * (values.size - 1) + 10  # far in the tail of its law
+    rise = np.diff(counts) / np.sqrt(counts[1:] + counts[:-1])  # in standard deviations
+    mode = int(counts.argmax())
+    is_unimodal = bool(np.all(rise[:mode] > -2) and np.all(rise[mode:] < 2))
+    return is_unimodal and not has_gaps and not bool(is_uniform)
+
+
 def encode_target(y: np.ndarray, task: str = "auto") -> Target:
-    """Encode ``y`` for least squares; raises ``ValueError`` when there is nothing to tell apart."""
+    """Encode ``y`` for least squares; raises ``ValueError`` when there is nothing to tell apart.
+
+    A target of several columns is several quantities, whatever their values are.
+    """
+    if y.ndim == 2:
+        return Target(_several_quantities(y, task))
     task = infer_task(y) if task == "auto" else task
     if task == "regression":
         if y.dtype.kind not in "fiub":
@@ -55,6 +89,24 @@ def encode_target(y: np.ndarray, task: str = "auto") -> Target:
     if classes.size == 2:
         return Target(2.0 * codes[:, None] - 1.0, classes)
     return Target((codes[:, None] == np.arange(classes.size)).astype(float), classes)
+
+
+def _several_quantities(y: np.ndarray, task: str) -> np.ndarray:
+    """Columns of numbers, each of which varies."""
+    if task == "classification":
+        raise ValueError(
+            f"y has {y.shape[1]} columns, which are several quantities; give classes as one column of labels, or labels "
+            "that go together as columns of 0 and 1 with task='regression'"
+        )
+    try:
+        values = y.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"y has {y.shape[1]} columns, not all of which are numbers; give labels as columns of 0 and 1"
+        ) from None
+    if (constant := np.flatnonzero(np.all(values == values[0], axis=0))).size:
+        raise ValueError(f"column {constant[0]} of y is constant: there is nothing to explain; leave it out")
+    return values
 
 
 def encode_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

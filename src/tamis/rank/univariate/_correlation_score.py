@@ -36,6 +36,8 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     task : {"auto", "regression", "classification"}, default="auto"
     multiclass : {"joint", "ovr", "ovo"}, default="joint"
     center : bool, default=True
@@ -90,12 +92,15 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         task: str = "auto",
         multiclass: str = "joint",
         center: bool = True,
         groups: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.task = task
         self.multiclass = multiclass
         self.center = center
