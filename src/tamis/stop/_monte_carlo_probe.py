@@ -161,6 +161,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             none_kept = np.empty(0, dtype=int)
             feature_scores, copy_scores = self._draw(ranker, ranking, candidates, y, seeds, error_control, none_kept)
             scores, n_drawn = _aggregate_draws(feature_scores, ranker.one_shot), len(feature_scores)
+            if ranker.one_shot:  # what the method left out of its order, though it has a score, stays out
+                scores[np.setdiff1d(np.arange(scores.size), ranking.order)] = -np.inf
             p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=candidates.keep.tolist())
         return self._decision(candidates, ranking, scores, p_values, n_drawn)
 
