@@ -8,7 +8,7 @@ from tamis import ReliefF
 from tamis.stop import MonteCarloProbe
 from tests.oracles.relief import mixed_relief_f
 
-N, DISCRETE = 30, [1, 4]
+N, DISCRETE = 18, [1, 4]
 
 
 def table(seed=0, missing=0.2):

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis import FisherScore, ReliefF
+from tamis.rank.relief import _relief_f
 from tests.oracles.relief import relief_f, relief_of_the_thesis, rrelief_f
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}
@@ -227,3 +228,51 @@ def test_single_precision_gives_nearly_the_same_scores(metric):
     found = ReliefF(metric=metric).fit(X.astype(np.float32), y).scores_
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_past_a_number_of_rows_a_sample_of_them_is_compared_and_the_reason_says_so(monkeypatch):
+    monkeypatch.setattr(_relief_f, "_MOST_PAIRS", 900)
+    monkeypatch.setattr(_relief_f, "_FEWEST_REFERENCES", 5)
+    X, y = data((15, 15))
+    all_rows = ReliefF(stop=2).fit(X, y)
+    assert "rows were compared" not in all_rows.stop_.reason
+    X, y = data((30, 30))
+    found = ReliefF(stop=2).fit(X, y)
+    assert "15 of 60 rows were compared" in found.stop_.reason
+    assert found.certificate_ == {"converged": True, "n_compared": 15}
+    np.testing.assert_array_equal(found.scores_, ReliefF(stop=2).fit(X, y).scores_)
+    np.testing.assert_array_equal(
+        ReliefF(stop=None, n_samples=None).fit(X, y).scores_, ReliefF(stop=None, n_samples=60).fit(X, y).scores_
+    )
+
+
+class CountBlocks:
+    """Counts the blocks of rows that were compared, and may ask to stop after some of them."""
+
+    def __init__(self, most=None):
+        self.most, self.n_blocks = most, 0
+
+    def setup(self, estimator, context): ...
+
+    def on_fit_task_begin(self, estimator, context): ...
+
+    def on_fit_task_end(self, estimator, context):
+        self.n_blocks += context.task_name == "compare rows step"
+        return self.n_blocks == self.most
+
+    def teardown(self, estimator, context): ...
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_progress_moves_with_every_block_of_rows_and_what_was_compared_counts_when_it_ends_early(task):
+    X, y = data((200, 200))
+    y = y if task == "classification" else y + X[:, 0]
+    watched, ended = (ReliefF(stop=None).set_callbacks(each) for each in (CountBlocks(), CountBlocks(1)))
+    np.testing.assert_array_equal(watched.fit(X, y).scores_, ReliefF(stop=None).fit(X, y).scores_)
+    n_blocks = watched._skl_callbacks[0].n_blocks
+    assert n_blocks == 4
+    ended.fit(X, y)
+    n_compared = ended.certificate_["n_compared"]
+    assert n_compared == 100
+    assert not ended.certificate_["converged"]
+    assert "100 of 400 rows were compared" in ended.stop_.reason

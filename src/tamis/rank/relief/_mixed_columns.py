@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tamis.kernels.arrays.blocks import column_blocks
 from tamis.kernels.arrays.missing import has_missing
 from tamis.rank.relief._relief_weights import NeighborSearch, scale_to_unit_range, sum_over_pairs
 
@@ -165,22 +166,28 @@ def _expect_differences(
     """Columns with missing values, where they are missing, and expected differences: see :class:`MixedColumns`."""
     is_missing = np.isnan(scaled)
     incomplete = np.flatnonzero(is_missing.any(axis=0))
-    place = np.concatenate([np.flatnonzero(~is_discrete), np.repeat(np.flatnonzero(is_discrete), n_levels)])
-    used = np.flatnonzero(np.isin(place, incomplete))  # coordinates of a column stand side by side
-    starts = np.flatnonzero(np.diff(place[used], prepend=-1))
     expected = np.empty((codes.max() + 1, len(scaled), incomplete.size), dtype=scaled.dtype)
-    if incomplete.size == 0:
-        return incomplete, is_missing[:, incomplete], expected
-    means = _class_moments(coordinates[:, used], codes)[0]
-    of_row = np.where(np.isnan(coordinates[:, used]), variances[codes][:, used], 0.0)
-    in_order = np.argsort(place[used][starts])
-    for c, (mean, variance) in enumerate(zip(means, variances[:, used], strict=True)):
-        squared = (filled[:, used] - mean) ** 2 + variance + of_row
-        expected[c] = np.add.reduceat(squared, starts, axis=1)[:, in_order]
-    numeric = ~is_discrete[incomplete]
-    if power == 1 and numeric.any():
-        expected[:, :, numeric] = _expect_absolute(scaled[:, incomplete[numeric]], codes)
+    is_absolute = ~is_discrete[incomplete] & (power == 1)
+    for part in column_blocks(len(scaled), np.count_nonzero(is_absolute)):
+        columns = np.flatnonzero(is_absolute)[part]
+        expected[:, :, columns] = _expect_absolute(scaled[:, incomplete[columns]], codes)
+    if not is_absolute.all():
+        place = np.concatenate([np.flatnonzero(~is_discrete), np.repeat(np.flatnonzero(is_discrete), n_levels)])
+        used = np.flatnonzero(np.isin(place, incomplete[~is_absolute]))
+        squared = _expect_squared(coordinates[:, used], filled[:, used], variances[:, used], codes)
+        starts = np.flatnonzero(np.diff(place[used], prepend=-1))  # coordinates of a column stand side by side
+        by_column = np.add.reduceat(squared, starts, axis=2)
+        expected[:, :, ~is_absolute] = by_column[:, :, np.argsort(place[used][starts])]
     return incomplete, is_missing[:, incomplete], expected
+
+
+def _expect_squared(
+    coordinates: np.ndarray, filled: np.ndarray, variances: np.ndarray, codes: np.ndarray
+) -> np.ndarray:
+    """``E (V - x)^2`` for V among the available values of each class, of shape (n_classes, n_rows, n_coordinates)."""
+    means = _class_moments(coordinates, codes)[0]
+    of_row = np.where(np.isnan(coordinates), variances[codes], 0.0)
+    return (filled - means[:, None]) ** 2 + variances[:, None] + of_row
 
 
 def _expect_absolute(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -189,17 +196,18 @@ def _expect_absolute(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
     With k values of N up to x that sum to P, and all of them to S, it is (x (2 k - N) + S - 2 P) / N. Where x is missing,
     too, it is the mean over the available values of its class.
     """
-    n_classes, missing = int(codes.max()) + 1, np.isnan(X)
-    order = np.argsort(X, axis=0, kind="stable")
-    ordered = np.where(missing, 0.0, X)
-    ordered, known = np.take_along_axis(ordered, order, axis=0), np.take_along_axis(~missing, order, axis=0)
-    expected = np.empty((n_classes, *X.shape))
-    for c in range(n_classes):
+    columns = np.ascontiguousarray(X.T)  # one after another, for sums along them
+    missing = np.isnan(columns)
+    order = np.argsort(columns, axis=1, kind="stable")
+    ordered = np.take_along_axis(np.where(missing, 0.0, columns), order, axis=1)
+    known = np.take_along_axis(~missing, order, axis=1)
+    expected = np.empty((int(codes.max()) + 1, *X.shape))
+    for c in range(len(expected)):
         of_class = known & (codes[order] == c)
-        of_class = np.where(of_class.any(axis=0), of_class, known)
-        k, P = np.cumsum(of_class, axis=0), np.cumsum(np.where(of_class, ordered, 0.0), axis=0)
-        mean = (ordered * (2 * k - k[-1]) + P[-1] - 2 * P) / np.maximum(k[-1], 1)
-        np.put_along_axis(expected[c], order, mean, axis=0)
-        both_missing = _class_moments(np.where(missing, np.nan, expected[c]), codes)[0]
-        expected[c] = np.where(missing, both_missing[codes], expected[c])
+        of_class = np.where(of_class.any(axis=1, keepdims=True), of_class, known)
+        k, P = np.cumsum(of_class, axis=1), np.cumsum(np.where(of_class, ordered, 0.0), axis=1)
+        mean = (ordered * (2 * k - k[:, -1:]) + P[:, -1:] - 2 * P) / np.maximum(k[:, -1:], 1)
+        np.put_along_axis(expected[c].T, order, mean, axis=1)
+        both_missing = _class_moments(np.where(missing.T, np.nan, expected[c]), codes)[0]
+        expected[c] = np.where(missing.T, both_missing[codes], expected[c])
     return expected
