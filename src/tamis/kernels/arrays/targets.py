@@ -44,6 +44,8 @@ def infer_task(y: np.ndarray) -> str:
 
 def describe_target(y: np.ndarray, task: str) -> str:
     """What a target was taken for, in words."""
+    if task == "classification" and y.ndim == 2:
+        return f"y taken as {y.shape[1]} columns of classes"
     if task == "classification":
         return f"y taken as {np.unique(y).size} classes"
     return "y taken as a quantity" if y.ndim == 1 else f"y taken as {y.shape[1]} quantities"
