@@ -19,21 +19,27 @@ class Target:
     Attributes
     ----------
     values : ndarray of shape (n_samples, n_targets)
-        ``y`` itself for regression, -1 and +1 for two classes, one indicator per class beyond.
+        ``y`` itself for regression, -1 and +1 for two classes, one indicator per class beyond; several quantities each
+        in units of its standard deviation.
     classes : ndarray or None
         Labels in sorted order; None for regression.
+    scale : ndarray of shape (n_targets,) or None
+        These units; None for one target.
     """
 
     values: np.ndarray
     classes: np.ndarray | None = None
+    scale: np.ndarray | None = None
 
 
 def infer_task(y: np.ndarray) -> str:
     """Guess "classification" or "regression".
 
     Labels that are no numbers, two distinct values, or at most 20 distinct whole numbers are classes; anything else
-    is a quantity.
+    is a quantity. Several columns are several quantities.
     """
+    if y.ndim == 2:
+        return "regression"
     if y.dtype.kind not in "fiu":
         return "classification"
     distinct = np.unique(y)
@@ -78,7 +84,9 @@ def encode_target(y: np.ndarray, task: str = "auto") -> Target:
     A target of several columns is several quantities, whatever their values are.
     """
     if y.ndim == 2:
-        return Target(_several_quantities(y, task))
+        values = _several_quantities(y, task)
+        scale = values.std(axis=0)
+        return Target(values / scale, scale=scale)
     task = infer_task(y) if task == "auto" else task
     if task == "regression":
         if y.dtype.kind not in "fiub":
