@@ -74,7 +74,7 @@ def mark_constant(X, weights):
 
 
 def expected_difference(values, i, n, codes, is_discrete, power):
-    """Of a column whose missing values stand for those that rows of the same class have (of any, if these have none)."""
+    """Of a column whose missing values stand for those that rows of the class have (of any row, if these have none)."""
 
     def possible(row):
         if not np.isnan(values[row]):

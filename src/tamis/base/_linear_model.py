@@ -28,7 +28,7 @@ class LinearModel:
     classes: np.ndarray | None
 
     def coefficients(self, n_columns: int) -> tuple[np.ndarray, Any]:
-        """Weights of all columns of a table and the intercept, in scikit-learn's shapes: one row per target, if several.
+        """Weights of all columns of a table and the intercept, in scikit-learn's shapes: a row per target, if several.
 
         Those of columns that are not in the model are zero.
         """

@@ -379,7 +379,9 @@ def test_a_leaf_larger_than_half_of_the_weight_allows_no_split():
 # several targets
 
 
-@pytest.mark.parametrize(("task", "tree"), [("auto", DecisionTreeRegressor), ("classification", DecisionTreeClassifier)])
+@pytest.mark.parametrize(
+    ("task", "tree"), [("auto", DecisionTreeRegressor), ("classification", DecisionTreeClassifier)]
+)
 def test_several_targets_are_those_of_scikit_learns_trees(task, tree):
     X, y = data("quantity")
     Y = np.column_stack([y, 1000 * X[:, 5]])

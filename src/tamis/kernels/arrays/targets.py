@@ -105,8 +105,8 @@ def _several_quantities(y: np.ndarray, task: str) -> np.ndarray:
     """Columns of numbers, each of which varies."""
     if task == "classification":
         raise ValueError(
-            f"y has {y.shape[1]} columns, which are several quantities; give classes as one column of labels, or labels "
-            "that go together as columns of 0 and 1 with task='regression'"
+            f"y has {y.shape[1]} columns, which are several quantities; give classes as one column of labels, or "
+            "labels that go together as columns of 0 and 1 with task='regression'"
         )
     try:
         values = y.astype(float)

@@ -190,9 +190,7 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
         own = candidates.columns_of(np.array([step.feature])).tolist()
         return tuple(Term(j, np.empty(0), nothing, 0.0) for j in own)
 
-    def _set_null_model(
-        self, columns: Columns, target: Target, weight: np.ndarray | None
-    ) -> None:
+    def _set_null_model(self, columns: Columns, target: Target, weight: np.ndarray | None) -> None:
         """The model of no feature: the mean target, and its leave-one-out error ``null_press_``."""
         values = target.values
         mean = np.average(values, axis=0, weights=weight) if self.fit_intercept else np.zeros(values.shape[1])

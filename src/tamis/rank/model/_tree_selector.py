@@ -282,7 +282,8 @@ class TreeSelector(WeightedRanker):
         tree = _TREES[task, is_forest](
             criterion=criterion,
             max_depth=self.max_depth,
-            ccp_alpha=self.ccp_alpha * (_mean_variance(target, candidates.sample_weight) if task == "regression" else 1.0),
+            ccp_alpha=self.ccp_alpha
+            * (_mean_variance(target, candidates.sample_weight) if task == "regression" else 1.0),
             **self._leaf_size(candidates.sample_weight),
             random_state=0 if self.random_state is None and not is_forest else rng.randint(2**31 - 1),
         )

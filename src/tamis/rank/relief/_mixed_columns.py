@@ -5,8 +5,8 @@ have in that column (all rows where none of them has a value), and a difference 
 
     d(i, n) = E |V - x_n|^p,    d(i, n) = E |V - V'|^p    with both missing,
 
-which for labels is ``1 - P(x_n | c_i)`` and ``1 - sum_v P(v | c_i) P(v | c_n)``, Kononenko's own. With indicators of the
-labels, divided by the root of 2, expected squared differences are squared differences of means plus variances,
+which for labels is ``1 - P(x_n | c_i)`` and ``1 - sum_v P(v | c_i) P(v | c_n)``, Kononenko's own. With indicators of
+the labels, divided by the root of 2, expected squared differences are squared differences of means plus variances,
 
     E (V - x_n)^2 = (mean_c - x_n)^2 + var_c,
 
@@ -168,7 +168,7 @@ def _expect_differences(
     incomplete = np.flatnonzero(is_missing.any(axis=0))
     expected = np.empty((codes.max() + 1, len(scaled), incomplete.size), dtype=scaled.dtype)
     is_absolute = ~is_discrete[incomplete] & (power == 1)
-    for part in column_blocks(len(scaled), np.count_nonzero(is_absolute)):
+    for part in column_blocks(len(scaled), int(np.count_nonzero(is_absolute))):
         columns = np.flatnonzero(is_absolute)[part]
         expected[:, :, columns] = _expect_absolute(scaled[:, incomplete[columns]], codes)
     if not is_absolute.all():
@@ -193,8 +193,8 @@ def _expect_squared(
 def _expect_absolute(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """``E |V - x|`` for V among the available values of each class, of shape (n_classes, n_rows, n_columns).
 
-    With k values of N up to x that sum to P, and all of them to S, it is (x (2 k - N) + S - 2 P) / N. Where x is missing,
-    too, it is the mean over the available values of its class.
+    With k values of N up to x that sum to P, and all of them to S, it is (x (2 k - N) + S - 2 P) / N. Where x is
+    missing, too, it is the mean over the available values of its class.
     """
     columns = np.ascontiguousarray(X.T)  # one after another, for sums along them
     missing = np.isnan(columns)

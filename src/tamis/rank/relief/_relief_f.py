@@ -194,7 +194,7 @@ class ReliefF(Ranker):
     def _draw_references(self, n_rows: int, rng: np.random.RandomState) -> np.ndarray:
         """Rows that are compared with their neighbors, in increasing order."""
         n_samples = self.n_samples
-        if n_samples == "auto":
+        if isinstance(n_samples, str):  # "auto"
             n_samples = max(_FEWEST_REFERENCES, _MOST_PAIRS // n_rows)
             rng = np.random.RandomState(0) if self.random_state is None else rng
         if n_samples is None or n_samples >= n_rows:

@@ -347,9 +347,7 @@ def _share(part: np.ndarray, total: float) -> np.ndarray:
     return part / total if total > 0 else np.zeros_like(part)
 
 
-def _work_in_blocks(
-    task: Callable[[np.ndarray], T], rows: np.ndarray, n_samples: int, watch: Watch
-) -> Iterator[T]:
+def _work_in_blocks(task: Callable[[np.ndarray], T], rows: np.ndarray, n_samples: int, watch: Watch) -> Iterator[T]:
     """Results of a task on blocks of rows, in order; how rows are cut does not depend on the number of threads."""
     size = min(_MOST_ROWS, max(32, _MOST_DISTANCES // n_samples))
     parts = np.array_split(rows, -(-rows.size // size))

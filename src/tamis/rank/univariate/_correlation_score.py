@@ -21,8 +21,8 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
 
     after centering both (Stoppiglia et al. 2003, Eq. 1): the first step of :class:`GramSchmidt`, taken for every
     feature. With more than two classes it is the squared multiple correlation with the class indicators, the R^2 of a
-    one-way analysis of variance; with several targets, a ``y`` of several columns of numbers, that with all of them: the
-    sum of the squared correlations where the targets are uncorrelated, and no target counts twice where they are not.
+    one-way analysis of variance; with several targets, a ``y`` of several columns of numbers, that with all of them:
+    the sum of the squared correlations where the targets are uncorrelated; where they are not, none counts twice.
 
     Where values of a column are missing, the correlation is that on the rows in which it is available, times their
     share of all rows,
@@ -44,8 +44,8 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
         False gives the cosine of the vectors as they are.
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group stay or go together, by
-        their squared multiple correlation with the target (one minus Wilks' lambda with more than two classes or several
-        targets), which grows with the number of columns; on the rows in which all of them are available.
+        their squared multiple correlation with the target (one minus Wilks' lambda with more than two classes or
+        several targets), which grows with the number of columns; on the rows in which all of them are available.
 
     Attributes
     ----------

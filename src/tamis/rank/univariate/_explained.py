@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.base import Candidates, UNGROUPED
+from tamis.base import UNGROUPED, Candidates
 from tamis.kernels.arrays.columns import Columns, as_columns
 from tamis.kernels.arrays.missing import available_cos2, has_missing
 from tamis.kernels.solvers.group_search import GroupSearch

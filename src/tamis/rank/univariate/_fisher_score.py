@@ -34,8 +34,8 @@ class FisherScore(WeightedRanker):
     .. math:: S_j = \frac{a_j B_j}{W_j + (1 - a_j) B_j},
 
     so that the share of the scatter that the classes explain, :math:`S_j / (1 + S_j)`, is that of the available rows
-    times their share of all rows; columns can be compared, however many of their values are missing. The "unbiased" form
-    is multiplied by :math:`a_j`.
+    times their share of all rows; columns can be compared, however many of their values are missing. The "unbiased"
+    form is multiplied by :math:`a_j`.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ class FisherScore(WeightedRanker):
     -----
     Cost: two passes over ``X``; sparse input stays sparse; of tables with missing values dense ones of numpy are taken.
     Permuted copies, for :class:`tamis.stop.MonteCarloProbe`, are scored in one product for ten draws, but for
-    ``form="unbiased"``. Weights of rows count as repetitions, also in unbiased variances. The first form equals (c - 1) / (n - c) times the F
-    statistic of a one-way analysis of variance. Deviation from the thesis: it calls :math:`\sigma` the variance and
-    squares it.
+    ``form="unbiased"``. Weights of rows count as repetitions, also in unbiased variances. The first form equals
+    (c - 1) / (n - c) times the F statistic of a one-way analysis of variance. Deviations from the thesis: it calls
+    :math:`\sigma` the variance and squares it; missing values.
 
     References
     ----------
@@ -183,9 +183,7 @@ def class_moments(X: Any, codes: np.ndarray, weight: np.ndarray) -> tuple[np.nda
     return counts, *move_to(means, within, xp=np, device="cpu")
 
 
-def _sparse_moments(
-    X: Any, codes: np.ndarray, member: np.ndarray, counts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _sparse_moments(X: Any, codes: np.ndarray, member: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Means and sums of squared deviations; what is not stored deviates by the mean."""
     means = (X.T @ member.T).T / counts
     entries = X.tocoo()
