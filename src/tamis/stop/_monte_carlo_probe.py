@@ -31,6 +31,7 @@ from tamis.kernels.probe.law import check_draws, enough_draws
 from tamis.stop._cut import apart, kept_below
 from tamis.stop._step_down import FalseDiscoveryRate, FamilyRisk
 
+_MOST_ENTRIES = 2**27  # of a table whose rows are repeated: 1 GB in double precision
 _BATCH = 10  # draws between two looks at whether the answer is settled; fixed, so that n_jobs changes nothing
 
 
@@ -69,7 +70,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     -----
     Sequential rankers, whose scores at different steps cannot be compared, enter with minus the rank and the median
     over draws. Univariate scores need no ranking: those of the copies of ten draws are one product of the table with
-    permuted targets. A copy keeps what is missing in its column. Deviations from the paper: all columns are permuted
+    permuted targets. A copy keeps what is missing in its column. A row of weight 3 is permuted as three rows; weights
+    that are no whole numbers stay in their places, which is an approximation. Deviations from the paper: all columns are permuted
     jointly (margins and correlations are kept), and the best probe counts, not one. Permuting the target instead would
     change the scale of many scores.
 
@@ -159,7 +161,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             scores, p_values, n_drawn = self._one_by_one(ranker, ranking, candidates, y, seeds, error_control)
         else:
             none_kept = np.empty(0, dtype=int)
-            feature_scores, copy_scores = self._draw(ranker, ranking, candidates, y, seeds, error_control, none_kept)
+            repeated, target = _repeat_rows(candidates, y)
+            feature_scores, copy_scores = self._draw(ranker, ranking, repeated, target, seeds, error_control, none_kept)
             scores, n_drawn = _aggregate_draws(feature_scores, ranker.one_shot), len(feature_scores)
             if ranker.one_shot:  # what the method left out of its order, though it has a score, stays out
                 scores[np.setdiff1d(np.arange(scores.size), ranking.order)] = -np.inf
@@ -279,6 +282,17 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         )
 
 
+def _repeat_rows(candidates: Candidates, y: np.ndarray | None) -> tuple[Candidates, np.ndarray | None]:
+    """Rows as often as whole weights say, to be permuted one by one, unless the table would grow too large."""
+    weight = candidates.sample_weight
+    if weight is None or weight.sum() * candidates.n_columns > _MOST_ENTRIES or np.any(weight != np.round(weight)):
+        return candidates, y
+    rows = np.repeat(np.arange(weight.size), weight.astype(np.int64))
+    repeated = candidates.take_rows(rows)
+    repeated.sample_weight = None
+    return repeated, None if y is None else np.asarray(y)[rows]
+
+
 def _scored_at_once(
     ranker: Ranker, ranking: Ranking, candidates: Candidates, y: np.ndarray | None, seeds: list[int]
 ) -> list[tuple[np.ndarray, np.ndarray]] | None:
@@ -288,6 +302,7 @@ def _scored_at_once(
     if of_copies is None:
         return None
     of_features = np.where(np.isnan(ranking.scores), -np.inf, ranking.scores)
+    of_copies = np.where(np.isnan(of_copies), -np.inf, of_copies)
     of_copies[:, candidates.excluded] = -np.inf
     of_copies = _equal_up_to_rounding(of_copies, of_features, ROUNDING.of(candidates.table))
     return [(of_features, each) for each in of_copies]

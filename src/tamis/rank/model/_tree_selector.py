@@ -84,7 +84,7 @@ class TreeSelector(WeightedRanker):
         How many to keep; "auto" keeps all features that the tree uses, those of a forest whose importance reaches the
         mean, and, where the importance is that of single splits, those that stand out from permuted copies
         (``MonteCarloProbe(n_draws=19)``).
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     importance : {"impurity", "mutual_information", "gain_ratio", "error"}, default="impurity"
         In a tree, or of the best single split; the last two are for classes.
@@ -225,9 +225,7 @@ class TreeSelector(WeightedRanker):
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         y = np.asarray(y)
-        task = self.task
-        if task == "auto":
-            task = "regression" if y.ndim == 2 else infer_task(y)
+        task = self._resolve_task(y)
         criterion = self._resolve_criterion(task)
         if criterion in _CLASSES_ONLY and self.importance == "impurity" and y.ndim == 2:
             raise ValueError(f"criterion='{criterion}' is for one target, and y has {y.shape[1]} columns; use 'gini'")
@@ -236,6 +234,9 @@ class TreeSelector(WeightedRanker):
         if self.importance != "impurity":
             return self._rank_splits(codes, target, task, candidates)
         return self._grow(codes, target, task, criterion, rng, candidates)
+
+    def _resolve_task(self, y: np.ndarray) -> str:
+        return infer_task(y) if self.task == "auto" else self.task
 
     def _resolve_criterion(self, task: str) -> str:
         if task == "regression":
@@ -353,12 +354,34 @@ class TreeSelector(WeightedRanker):
 
     def _rank_splits(self, codes: Any, target: np.ndarray, task: str, candidates: Candidates) -> Ranking:
         """Features by their best split."""
+        scores = self._score_candidates(codes, target, task, candidates, candidates.sample_weight)
+        return Ranking.from_scores(scores, rounding=TRAINED_TIE)
+
+    def scores_of_permuted_copies(
+        self, candidates: Candidates, y: np.ndarray | None, permutations: np.ndarray
+    ) -> np.ndarray | None:
+        """What the best splits of copies tell whose rows are permuted; None for trees, in which candidates compete."""
+        if self.importance == "impurity":
+            return None
+        task, weight = self._resolve_task(np.asarray(y)), candidates.sample_weight
+        codes, target = rank_values(candidates.table), _integer_target(np.asarray(y), task, weight)
+        back = np.argsort(permutations, axis=1)  # permuted rows against y are the rows against y permuted back
+        return np.array(
+            [
+                self._score_candidates(codes, target[rows], task, candidates, None if weight is None else weight[rows])
+                for rows in back
+            ]
+        )
+
+    def _score_candidates(
+        self, codes: Any, target: np.ndarray, task: str, candidates: Candidates, weight: np.ndarray | None
+    ) -> np.ndarray:
+        """What the best split of every column, or of any column of a group, tells of the target, or targets."""
         targets = target[:, None] if target.ndim == 1 else target
-        weight = candidates.sample_weight
         scores = np.mean([self._score_splits(codes, each, task, weight) for each in targets.T], axis=0)
         if candidates.members is not None:
             scores = np.array([np.fmax.reduce(scores[columns]) for columns in candidates.members])
-        return Ranking.from_scores(scores, rounding=TRAINED_TIE)
+        return scores
 
     def _score_splits(self, codes: Any, target: np.ndarray, task: str, weight: np.ndarray | None) -> np.ndarray:
         """What the best split of every column tells of the target; NaN where no split is allowed."""
