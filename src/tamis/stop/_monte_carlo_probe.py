@@ -313,7 +313,9 @@ def _equal_up_to_rounding(values: np.ndarray, references: np.ndarray, rounding: 
     ordered = np.sort(references)
     place = np.minimum(np.searchsorted(ordered, values * (1 - rounding)), ordered.size - 1)
     nearest = ordered[place]
-    return np.where(np.isfinite(values) & (np.abs(nearest - values) <= rounding * np.abs(values)), nearest, values)
+    with np.errstate(invalid="ignore"):  # infinite scores
+        is_tie = np.isfinite(values) & (np.abs(nearest - values) <= rounding * np.abs(values))
+    return np.where(is_tie, nearest, values)
 
 
 def _one_draw(
