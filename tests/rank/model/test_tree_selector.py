@@ -122,14 +122,14 @@ def test_only_features_that_the_tree_uses_are_ranked_and_kept():
     assert found.get_support(indices=True).tolist() == [2, 4, 6]
     assert np.isnan(found.scores_[[0, 1, 3, 5, 7]]).all()
     assert found.scores_[[2, 4, 6]].sum() == pytest.approx(1)
-    assert found.stop_.reason == "the tree splits on 3 of 8 features, at 3 nodes"
+    assert found.stop_.reason.startswith("the tree splits on 3 of 8 features, at 3 nodes")
 
 
 def test_a_tree_that_may_not_split_keeps_nothing_and_says_so():
     X, y = data()
     found = TreeSelector(min_samples_leaf=100).fit(X, y)
     assert not found.support_.any()
-    assert found.stop_.reason == "no split that is allowed gains anything"
+    assert found.stop_.reason.startswith("no split that is allowed gains anything")
 
 
 @pytest.mark.parametrize("kind", ["classes", "quantity"])
