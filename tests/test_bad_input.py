@@ -26,10 +26,10 @@ from tamis import (
     MaxVariance,
     RandomSelection,
 )
-from tamis.base import Ranker
 from tamis.base._validation import TAKE_SEVERAL_TARGETS
 from tamis.dictionary import Monomials
 from tamis.stop import CrossValidation, FisherTest, LeaveOneOut, MonteCarloProbe, Probe, TopK
+from tamis.testing import instances
 
 RANKERS = [GramSchmidt(), ForwardLeastSquares(), CorrelationScore(), FisherScore(), MaxVariance(), RandomSelection()]
 SUPERVISED = RANKERS[:4]
@@ -279,9 +279,7 @@ def test_two_targets_at_once_are_refused_with_the_names_of_methods_that_take_the
 
 
 def test_the_methods_that_the_error_names_are_those_that_take_several_targets():
-    methods = [getattr(tamis, name) for name in tamis.__all__]
-    rankers = [method for method in methods if isinstance(method, type) and issubclass(method, Ranker)]
-    able = [ranker.__name__ for ranker in rankers if "several_targets" in ranker.provides]
+    able = {type(ranker).__name__ for ranker in instances() if "several_targets" in ranker.provides}
     assert sorted(able) == sorted(TAKE_SEVERAL_TARGETS)
 
 
