@@ -126,6 +126,23 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """
         return self._rank(candidates, y, rng)
 
+    def scores_of_permuted_copies(
+        self, candidates: Candidates, y: np.ndarray | None, permutations: np.ndarray
+    ) -> np.ndarray | None:
+        """Scores of copies of all candidates whose rows are permuted, of shape (n_draws, n_candidates).
+
+        They must be those that the method gives when it ranks the candidates among these copies. One-shot methods may
+        override it that score every candidate by itself; None: a rule has to rank them.
+
+        Parameters
+        ----------
+        candidates : Candidates
+        y : ndarray or None
+        permutations : ndarray of shape (n_draws, n_samples)
+            Row i of a copy is row ``permutations[b, i]`` of the table; the target and the weights stay in place.
+        """
+        return None
+
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, *, row_groups: Any = None) -> Ranker:
         """Rank the features of ``X`` and decide how many to keep.
