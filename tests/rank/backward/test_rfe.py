@@ -114,7 +114,9 @@ def test_an_intercept_that_is_not_there_or_scaled_is_read_from_the_estimator(siz
 def test_the_hinge_with_a_penalized_intercept_follows_the_oracle(size, n_classes, intercept):
     X, y = make_data(*size, n_classes)
     X += 0.5
-    estimator = LinearSVC(loss="hinge", fit_intercept=intercept > 0, intercept_scaling=intercept or 1.0)
+    estimator = LinearSVC(
+        loss="hinge", fit_intercept=intercept > 0, intercept_scaling=intercept or 1.0, max_iter=100_000
+    )
     found = RFE(estimator, standardize=False).fit(X, y)
     oracle.check_path(found.path_, X, oracle.pose(y), "hinge", intercept=intercept)
 
