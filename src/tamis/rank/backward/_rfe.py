@@ -62,6 +62,8 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
         again.
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half. With ``groups`` it counts groups.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     step : int, float or "halving", default=1
         Features to eliminate at a time, the fraction of the remaining ones, or down to a power of two. With ``groups``
         it counts groups.
@@ -156,6 +158,9 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
         estimator: Any = "auto",
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         step: StepSize = 1,
         C: float = 1.0,
         kernel: Any = "linear",
@@ -173,7 +178,7 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
         importance_getter: Any = "auto",
     ) -> None:
         self.estimator = estimator
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.step = step
         self.C = C
         self.kernel = kernel

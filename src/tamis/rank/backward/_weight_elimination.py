@@ -38,7 +38,8 @@ class WeightElimination(Elimination):
 
     def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
         """The least, without computing all criteria where the solver can do that."""
-        least = self.solver.least() if n_to_eliminate(step, self.n_remaining) == 1 else None
+        one_leaves = n_to_eliminate(step, self.n_remaining) == 1
+        least = self.solver.least() if one_leaves and self.keep.size == 0 else None
         return super().next_to_leave(step) if least is None else (np.array([least[0]]), np.array([least[1]]))
 
     def remove(self, leaving: np.ndarray) -> None:
