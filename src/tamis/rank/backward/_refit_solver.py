@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.metadata_routing import get_routing_for_object
-from sklearn.utils.validation import has_fit_parameter
 
+from tamis.base import weight_parameters
 from tamis.rank.backward._elimination_solver import EliminationSolver
 from tamis.rank.backward._exact_training import prepare_columns
 
@@ -107,19 +105,10 @@ def prepare_for_refit(X: Any, sample_weight: np.ndarray | None, *, standardize: 
 
 def fit_weighted(estimator: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None) -> Any:
     """Fit an estimator, with weights of the rows if there are any; refuses one whose ``fit`` takes none."""
-    if sample_weight is None:
-        return estimator.fit(X, y)
-    if not _takes_weight(estimator):
+    parameters = weight_parameters(estimator, sample_weight)
+    if sample_weight is not None and not parameters:
         raise ValueError(
-            f"sample_weight is given, but estimator={estimator!r} takes none in fit; leave it out, or, where a step of "
-            "a pipeline takes it, enable metadata routing and call set_fit_request(sample_weight=True) on that step"
+            f"sample_weight is given, but estimator={estimator!r} takes none in fit; leave it out, or, with metadata "
+            "routing, call set_fit_request(sample_weight=True) on the steps that take it"
         )
-    return estimator.fit(X, y, sample_weight=sample_weight)
-
-
-def _takes_weight(estimator: Any) -> bool:
-    """Whether ``fit`` takes weights of the rows, or hands them on to a step that asked for them."""
-    if has_fit_parameter(estimator, "sample_weight"):
-        return True
-    is_routed = get_config()["enable_metadata_routing"]
-    return is_routed and bool(get_routing_for_object(estimator).consumes("fit", {"sample_weight"}))
+    return estimator.fit(X, y, **parameters)
