@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags
 
 from tamis._sklearn import HasMethods, Interval, StrOptions, safe_indexing
 from tamis.base import (
@@ -38,7 +38,7 @@ from tamis.rank.backward._exact_training import (
 from tamis.rank.backward._kept_model import train_kept_model
 from tamis.rank.backward._kept_predictor import KeptColumnsPredictor, fit_constant_model, fit_given_estimator
 from tamis.rank.backward._learners import LOSSES, Learner, pose_subproblems, read_estimator, resolve_task
-from tamis.rank.backward._refit_solver import RefitSolver, prepare_for_refit
+from tamis.rank.backward._refit_solver import RefitSolver, prepare_for_refit, takes_missing
 from tamis.rank.backward._weight_elimination import GroupWeightElimination, WeightElimination
 
 
@@ -204,7 +204,7 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
 
     def _takes_missing(self) -> bool:
         """Where the given estimator does."""
-        return not isinstance(self.estimator, str) and get_tags(self.estimator).input_tags.allow_nan
+        return not isinstance(self.estimator, str) and takes_missing(self.estimator)
 
     def _find_task(self, y: np.ndarray | None) -> str:
         """That of the estimator, where it is for one only."""
