@@ -14,6 +14,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from tamis.base import check_model_columns, predictions
 from tamis.kernels.arrays.scaling import ldexp_columns, measure_columns, overflow_exponents
 from tamis.kernels.solvers.feature_kernel import Kernel, kernel_between
+from tamis.rank.backward._elimination_solver import is_multinomial
 from tamis.rank.backward._exact_training import has_free_intercept, is_linear, prepare_columns, train_exactly
 from tamis.rank.backward._learners import Learner, pose_subproblems
 
@@ -197,6 +198,8 @@ def train_kept_model(
     solver = train_exactly(table, subproblems, learner, tol)
     exponents, mean, scale = _units(X, sample_weight, standardize=standardize, centered=centered)
     intercept = solver.intercepts()
+    if is_multinomial(subproblems[0]):  # a number more for all classes changes nothing: those of zero sum
+        intercept = intercept - intercept.mean()
     outputs: LinearOutputs | KernelOutputs
     if is_linear(learner):
         coef = solver.weights() * scale  # type: ignore[union-attr]

@@ -69,7 +69,8 @@ class KeptColumnsPredictor:
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        return self.estimator_.predict(self._kept_columns(X))
+        columns = self._kept_columns(X)
+        return self.estimator_.predict(columns)
 
     @available_if(_estimator_has("score"))
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -103,7 +104,8 @@ class KeptColumnsPredictor:
         -------
         ndarray of shape (n_samples,) for two classes, (n_samples, n_classes) for more
         """
-        return self.estimator_.decision_function(self._kept_columns(X))
+        columns = self._kept_columns(X)
+        return self.estimator_.decision_function(columns)
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -117,7 +119,8 @@ class KeptColumnsPredictor:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self.estimator_.predict_proba(self._kept_columns(X))
+        columns = self._kept_columns(X)
+        return self.estimator_.predict_proba(columns)
 
     @available_if(_estimator_has("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -131,7 +134,8 @@ class KeptColumnsPredictor:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self.estimator_.predict_log_proba(self._kept_columns(X))
+        columns = self._kept_columns(X)
+        return self.estimator_.predict_log_proba(columns)
 
     def _kept_columns(self, X: Any) -> Any:
         """What ``transform`` keeps, as the array on which ``estimator_`` was fitted."""

@@ -153,18 +153,13 @@ def resolve_task(y: np.ndarray, task: str, estimator: Any) -> str:
     """Classification or regression; refuses quantities as classes, and tasks that an estimator is not for."""
     name = f"'{estimator}'" if isinstance(estimator, str) else type(estimator).__name__
     own = task_of(estimator)
-    if y.ndim > 1 and isinstance(estimator, str):
-        raise ValueError(
-            f"y has {y.shape[1]} columns, but estimator={name} explains one; give an estimator that takes several, such "
-            "as LinearRegression() or a forest"
-        )
     if task == "auto":
         task = own or (infer_task(y) if y.ndim == 1 else "regression")
     elif own is not None and own != task:
         raise ValueError(f"task='{task}' contradicts estimator={name}, which is for {own}")
     if task == "classification" and type_of_target(y).startswith("continuous"):
         raise ValueError(
-            f"y holds quantities, and estimator={name} needs classes; use estimator='ridge' or a regressor, or give "
-            "classes as whole numbers or text"
+            f"y holds quantities (continuous values), and estimator={name} needs classes; use estimator='ridge' or a "
+            "regressor, or give classes as whole numbers or text"
         )
     return task

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
+from sklearn.utils import Tags, get_tags
 
 from tamis._sklearn import HasMethods, Interval, StrOptions, safe_indexing
 from tamis.base import (
@@ -205,6 +205,10 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     def _takes_missing(self) -> bool:
         """Where the given estimator does."""
         return not isinstance(self.estimator, str) and takes_missing(self.estimator)
+
+    def _takes_several_targets(self) -> bool:
+        """Where the given estimator does."""
+        return not isinstance(self.estimator, str) and get_tags(self.estimator).target_tags.multi_output
 
     def _find_task(self, y: np.ndarray | None) -> str:
         """That of the estimator, where it is for one only."""
