@@ -63,8 +63,8 @@ class CrossValidation(StoppingRule, name="cross-validation"):
     (Ambroise and McLachlan 2002); here the ranker is cloned and fitted in each fold. Cost: one ranking per fold and one
     model per fold and number; a method whose sets are not nested is run anew for each number.
 
-    ``stop_.fold_scores`` holds the score of every fold at each number of features, ``stop_.curve`` their mean. Weights of
-    rows go to the ranker, to the ``fit`` of the model (of a pipeline: of each of its steps) and to the scorer where
+    ``stop_.fold_scores`` holds the score of every fold at each number of features, ``stop_.curve`` their mean. Weights
+    of rows go to the ranker, to the ``fit`` of the model (of a pipeline: of each of its steps) and to the scorer where
     these take them; the reason says so where the model does not. Folds count alike.
 
     References

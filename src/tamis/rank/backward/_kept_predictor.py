@@ -179,9 +179,7 @@ def fit_given_estimator(
         return fit_weighted(clone(estimator), columns, y, sample_weight)
     scaler = StandardScaler(with_mean=not sparse.issparse(columns)).set_output(transform="default")
     scaled = scaler.fit(columns, sample_weight=sample_weight).transform(columns)
-    return Pipeline(
-        [("standardize", scaler), ("estimator", fit_weighted(clone(estimator), scaled, y, sample_weight))]
-    )
+    return Pipeline([("standardize", scaler), ("estimator", fit_weighted(clone(estimator), scaled, y, sample_weight))])
 
 
 def fit_constant_model(columns: Any, y: np.ndarray, sample_weight: np.ndarray | None, *, task: str) -> Any:

@@ -159,7 +159,7 @@ def resolve_task(y: np.ndarray, task: str, estimator: Any) -> str:
         raise ValueError(f"task='{task}' contradicts estimator={name}, which is for {own}")
     if task == "classification" and type_of_target(y).startswith("continuous"):
         raise ValueError(
-            f"y holds quantities (continuous values), and estimator={name} needs classes; use estimator='ridge' or a "
-            "regressor, or give classes as whole numbers or text"
+            f"y holds quantities, and estimator={name} needs classes; use estimator='ridge' or a regressor, or give "
+            "classes as whole numbers or text in place of continuous values"
         )
     return task

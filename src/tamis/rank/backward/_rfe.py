@@ -58,8 +58,8 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
         "squared_hinge", "hinge" or "logistic" for classes, "ridge" or "epsilon_insensitive" (support vector regression)
         for quantities; "auto" is "squared_hinge" for classes, "ridge" for quantities. Or a scikit-learn estimator:
         ``SVC``, ``LinearSVC``, ``SVR``, ``LinearSVR``, ``Ridge``, ``RidgeClassifier`` and ``LogisticRegression`` are
-        solved here, to their exact optimum; any other with ``coef_`` or ``feature_importances_`` is fitted again and
-        again.
+        solved here, to their exact optimum; any other with ``coef_`` or ``feature_importances_``, or a pipeline that
+        ends in one, is fitted again and again.
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half. With ``groups`` it counts groups.
     keep, exclude, min_features
@@ -90,6 +90,11 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
         Give columns zero mean and unit variance first (sparse ones are only scaled): units do not matter then.
     tol : float, default=1e-10
         Largest violation of optimality of every model.
+    importance_getter : str or callable, default="auto"
+        Where a given estimator has its importances: a path of attributes such as ``"named_steps.svc.coef_"``, or a
+        function of the fitted estimator. Their squares, summed over outputs, are what features are eliminated by.
+        "auto" looks for ``coef_``, then for ``feature_importances_``. With another one every estimator is fitted as it
+        is.
 
     Attributes
     ----------
@@ -98,6 +103,14 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     path_ : tuple of Step
         Best feature first; ``info`` holds ``n_features`` (how many there were then), ``margin`` (one over the norm of
         the weights of all models) and ``group``, where there are groups.
+    estimator_ : estimator
+        Fitted on the columns that are kept: a copy of the given estimator (behind a ``StandardScaler``, in a pipeline
+        of steps "standardize" and "estimator", if ``standardize``), or the model of the named loss, with ``coef_`` and
+        ``intercept_`` in the units of the table if it is linear. Without columns it is the most frequent class or the
+        mean. :meth:`predict`, :meth:`score`, ``decision_function``, ``predict_proba`` and ``predict_log_proba`` give it
+        the columns that are kept, and are there where it has them.
+    classes_ : ndarray
+        Labels, for classes.
     group_order_ : ndarray
         Labels of the groups, best first, with ``groups``.
     order_, ranking_, support_, stop_
@@ -112,7 +125,11 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     to matter, so that 7129 genes of 72 patients are ranked one by one within a second. With more rows than columns the
     primal is, O(nD + D^2) for the squared hinge, ridge and logistic regression; for the hinge and the
     epsilon-insensitive loss by some tens of Newton steps of O(nD + D^3). A kernel costs O(n^2 D) a round. Sparse tables
-    stay sparse with linear models.
+    stay sparse with linear models. One more model is trained, on what is kept.
+
+    A row of weight m in ``sample_weight`` counts as m copies of it, in means and variances of columns as well; it is
+    handed to a given estimator, and to the steps of a pipeline that take it. Missing values and several targets are
+    handed on where the given estimator says that it takes them.
 
     Deviations from the paper: intercepts are not penalized (those of a given ``LinearSVC`` are, as there); of equal
     features the last one is eliminated first. scikit-learn's ``RFE`` takes a fraction of all features as ``step``, here
@@ -267,7 +284,7 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
             return fit_constant_model(columns, y, weight, task=task)
         if not isinstance(self.estimator, str):
             return fit_given_estimator(self.estimator, columns, y, weight, standardize=self.standardize)
-        learner = self._learner(y, task, weight)
+        learner = self._named_learner(task)
         if not is_linear(learner):
             table = prepare_columns(X, weight, standardize=self.standardize, centered=False)
             learner = resolve_kernel(learner, table, weight)
@@ -290,6 +307,10 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
             if y.ndim > 1 or is_balanced or self.importance_getter != "auto":
                 return None
             return read_estimator(self.estimator, np.unique(y).size if task == "classification" else 0)
+        return self._named_learner(task)
+
+    def _named_learner(self, task: str) -> Learner:
+        """The loss that has a name, with the parameters given here."""
         if self.importance_getter != "auto":
             raise ValueError(
                 f"importance_getter is for a given estimator, but estimator='{self.estimator}'; leave it out"
