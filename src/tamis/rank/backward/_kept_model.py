@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from tamis.base import check_model_columns, predictions
 from tamis.kernels.arrays.scaling import ldexp_columns, measure_columns, overflow_exponents
+from tamis.kernels.arrays.targets import encode_classes
 from tamis.kernels.solvers.feature_kernel import Kernel, kernel_between
 from tamis.rank.backward._elimination_solver import is_multinomial
 from tamis.rank.backward._exact_training import has_free_intercept, is_linear, prepare_columns, train_exactly
@@ -216,6 +217,23 @@ def train_kept_model(
     has_probability = learner.loss == "logistic" and (learner.multiclass != "ovo" or classes.size == 2)
     kind = KeptLogisticRegression if has_probability else KeptClassifier
     return kind(features, outputs, classes, learner.multiclass)
+
+
+def constant_model(
+    y: np.ndarray, learner: Learner, *, task: str, sample_weight: np.ndarray | None
+) -> KeptRegressor | KeptClassifier:
+    """The model without columns: the mean, or outputs that are the logarithms of the shares of the classes."""
+    none = np.empty(0, dtype=np.int64)
+    if task == "regression":
+        mean = np.average(np.asarray(y, dtype=float), weights=sample_weight)
+        return KeptRegressor(none, LinearOutputs(np.empty((1, 0)), np.array([mean])))
+    classes, codes = encode_classes(y)
+    share = np.log(
+        np.bincount(codes, weights=sample_weight) / (len(y) if sample_weight is None else sample_weight.sum())
+    )
+    intercept = share[1:] - share[:1] if classes.size == 2 else share
+    kind = KeptLogisticRegression if learner.loss == "logistic" else KeptClassifier
+    return kind(none, LinearOutputs(np.empty((intercept.size, 0)), intercept), classes, "multinomial")
 
 
 def _units(

@@ -35,7 +35,7 @@ from tamis.rank.backward._exact_training import (
     resolve_kernel,
     train_exactly,
 )
-from tamis.rank.backward._kept_model import train_kept_model
+from tamis.rank.backward._kept_model import constant_model, train_kept_model
 from tamis.rank.backward._kept_predictor import KeptColumnsPredictor, fit_constant_model, fit_given_estimator
 from tamis.rank.backward._learners import LOSSES, Learner, pose_subproblems, read_estimator, resolve_task
 from tamis.rank.backward._refit_solver import RefitSolver, prepare_for_refit, takes_missing
@@ -280,11 +280,13 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
         """The predictor on the columns that are kept, in the units of the table."""
         X, weight, task = candidates.table, candidates.sample_weight, resolve_task(y, self.task, self.estimator)
         columns = safe_indexing(X, features, axis=1)
-        if features.size == 0:
-            return fit_constant_model(columns, y, weight, task=task)
         if not isinstance(self.estimator, str):
+            if features.size == 0:
+                return fit_constant_model(columns, y, weight, task=task)
             return fit_given_estimator(self.estimator, columns, y, weight, standardize=self.standardize)
         learner = self._named_learner(task)
+        if features.size == 0:
+            return constant_model(y, learner, task=task, sample_weight=weight)
         if not is_linear(learner):
             table = prepare_columns(X, weight, standardize=self.standardize, centered=False)
             learner = resolve_kernel(learner, table, weight)
