@@ -6,6 +6,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from joblib import parallel_config
 
 from tests.rank.backward.scikit_learn_rfe import RFE, RFECV
 
@@ -52,6 +53,8 @@ def expect(request, monkeypatch):
     monkeypatch.setattr(sys, "stdout", sys.stdout)  # one of the tests replaces it for good
     if request.node.name in DIFFERENT:
         request.applymarker(pytest.mark.xfail(reason=DIFFERENT[request.node.name], strict=True))
+    with parallel_config(backend="threading"):  # some ask for two jobs; processes would take longer to start
+        yield
 
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # scikit-learn's tests are written for its own filters
