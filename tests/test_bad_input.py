@@ -1,6 +1,7 @@
 """Bad input is refused before any work, with a message that names the column or the parameter."""
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -346,8 +347,12 @@ def test_a_stop_that_is_no_rule_is_refused_by_the_name_of_the_parameter(ranker, 
 
 
 @every
-def test_more_features_than_there_are_cannot_be_kept(ranker, X, y):
-    refuses(clone(ranker).set_params(stop=4), X, y, "4 features of 3")
+def test_more_features_than_there_are_are_asked_for_with_a_warning(ranker, X, y):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = clone(ranker).set_params(stop=4).fit(X, y)
+    assert any("4 features are asked for, but there are 3" in str(one.message) for one in told)
+    assert 1 <= found.n_features_ <= 3
 
 
 @every

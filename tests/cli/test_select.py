@@ -175,3 +175,10 @@ def test_output_follows_the_umask_and_replaces_an_older_file(csv, tamis, tmp_pat
     fresh.touch()
     assert kept.read_text() != "old"
     assert kept.stat().st_mode == fresh.stat().st_mode
+
+
+@pytest.mark.filterwarnings("default:99 features are asked for")
+def test_more_features_than_there_are_keep_all_with_a_warning(csv, tamis):
+    outcome = tamis("select", csv, "--target", "y", "--method", "fisher-score", "--stop", "99")
+    assert outcome.code == 0
+    assert "99 features are asked for, but there are 8: all are kept" in outcome.err

@@ -233,7 +233,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         check_array_library(self, X, self.provides)
         accept_sparse = "sparse" in self.provides
         if self.supervised:
-            several = "several_targets" in self.provides
+            several = self._takes_several_targets()
             X, y = check_table(
                 self, X, y, accept_sparse=accept_sparse, allow_nan=self._takes_missing(), several_targets=several
             )
@@ -248,6 +248,10 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     def _takes_missing(self) -> bool:
         """Whether NaN may stand in the table; methods override it where that depends on their parameters."""
         return "missing" in self.provides
+
+    def _takes_several_targets(self) -> bool:
+        """Whether the target may have several columns; methods override it where that depends on their parameters."""
+        return "several_targets" in self.provides
 
     def _make_candidates(self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None) -> Candidates:
         """What there is to rank in a validated table: its columns, or groups of them."""
@@ -474,7 +478,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         tags.target_tags.required = self.supervised
         tags.input_tags.sparse = "sparse" in self.provides
         tags.input_tags.allow_nan = self._takes_missing()
-        tags.target_tags.multi_output = "several_targets" in self.provides
+        tags.target_tags.multi_output = self._takes_several_targets()
         tags.array_api_support = "array_api" in self.provides
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
