@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackSupportMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -27,6 +29,7 @@ from tamis._sklearn import (
     move_to,
 )
 from tamis.base._candidates import Candidates, ColumnCandidates, GroupCandidates
+from tamis.base._progress import interruption, note_interruption
 from tamis.base._ranking import Ranking, StopDecision
 from tamis.base._rules import StoppingRule, rule_class
 from tamis.base._validation import (
@@ -115,10 +118,16 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         self._reset()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
-        X, y, sample_weight = self._validate(X, y, sample_weight)
-        self._fit_candidates(self._make_candidates(X, y, sample_weight), y, self._stopping_rule())
-        if "_kept_rows" in vars(self):
-            del self._kept_rows
+        try:
+            X, y, sample_weight = self._validate(X, y, sample_weight)
+            self._fit_candidates(self._make_candidates(X, y, sample_weight), y, self._stopping_rule())
+        except KeyboardInterrupt:
+            self._reset()  # unfitted, rather than fitted in part
+            raise
+        finally:
+            for name in ("_kept_rows", "_interruption"):
+                if name in vars(self):
+                    delattr(self, name)
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -156,6 +165,11 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         rule.check(self, candidates)
         ranking, decision = self._select(candidates, y, rule)
         ranking = decision.ranking or ranking
+        if words := interruption(self):
+            unfinished = {**ranking.certificate, "converged": False, "interrupted": True}
+            ranking = replace(ranking, certificate=unfinished)
+            decision = replace(decision, reason=f"{decision.reason}; {words}")
+            warnings.warn(f"{type(self).__name__} was {words}", ConvergenceWarning, stacklevel=4)
         self._store(candidates, ranking, decision)
         return ranking, decision
 
@@ -163,9 +177,27 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """Rank, then stop."""
         n_top = rule.most(candidates.n_candidates)
         ranking = self._rank_top(candidates, y, self._rng(), n_top)
-        decision = rule.decide(self, ranking, candidates, y, self._rule_rng(rule))
-        is_final = n_top is not None or decision.n_features == ranking.n_chosen
+        decision = self._decide(rule, ranking, candidates, y)
+        is_final = n_top is not None or decision.n_features == ranking.n_chosen or bool(interruption(self))
         return ranking, decision if is_final else self._rerank_at_chosen_size(candidates, y, decision)
+
+    def _decide(
+        self, rule: StoppingRule, ranking: Ranking, candidates: Candidates, y: np.ndarray | None
+    ) -> StopDecision:
+        """What the rule says; after Ctrl-C all that is ranked stays, unless the rule can tell from the ranking alone.
+
+        A probe with too few draws, or a curve without its end, would promise what it cannot keep.
+        """
+        name, n_ranked = type(rule).__name__, ranking.order.size
+        undecided = StopDecision(n_ranked, f"all {n_ranked} ranked {candidates.noun}s stay, for {name} has not decided")
+        if interruption(self) and not rule.reads_ranking_only:
+            return undecided
+        try:
+            return rule.decide(self, ranking, candidates, y, self._rule_rng(rule))
+        except KeyboardInterrupt:
+            if not note_interruption(self, f"interrupted before {name} could decide"):
+                raise
+            return undecided
 
     def _rerank_at_chosen_size(
         self, candidates: Candidates, y: np.ndarray | None, decision: StopDecision

@@ -22,6 +22,7 @@ from tamis.base import (
     StoppingRule,
     finish,
     fresh,
+    note_interruption,
     track,
 )
 from tamis.kernels.probe.law import check_draws, enough_draws
@@ -65,7 +66,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     Notes
     -----
     Sequential rankers, whose scores at different steps cannot be compared, enter with minus the rank and the median
-    over draws. Deviations from the paper: all columns are permuted jointly (margins and correlations are kept), and the
+    over draws. Ctrl-C during the draws ends them: where those so far suffice for the risk they decide, else all
+    features stay, and the reason says so. Deviations from the paper: all columns are permuted jointly (margins and correlations are kept), and the
     best probe counts, not one. Permuting the target instead would change the scale of many scores.
 
     ``order_`` and ``scores_`` are then those of :math:`a_j`, steadier than one run's; with ``conditional=True`` the
@@ -171,17 +173,26 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         """Scores of the features and of their copies, one row per draw, until the answer is settled."""
         feature_scores: list[np.ndarray] = []
         copy_scores: list[np.ndarray] = []
-        with (
-            Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel,
-            closing(self._batches(parallel, ranker, candidates, y, seeds, kept)) as batches,
-        ):
-            for of_features, of_copies in track(ranker, batches, task_name="probe", total=len(seeds)):
-                feature_scores.append(of_features)
-                copy_scores.append(of_copies)
-                if len(feature_scores) % _BATCH == 0 and len(feature_scores) < len(seeds):
-                    scores = _aggregate_draws(np.array(feature_scores), ranker.one_shot)
-                    if error_control.settled(scores, np.array(copy_scores), len(seeds)):
-                        break
+        try:
+            with (
+                Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel,
+                closing(self._batches(parallel, ranker, candidates, y, seeds, kept)) as batches,
+                closing(track(ranker, batches, task_name="probe", total=len(seeds), interruptible=False)) as watched,
+            ):
+                for of_features, of_copies in watched:
+                    feature_scores.append(of_features)
+                    copy_scores.append(of_copies)
+                    if len(feature_scores) % _BATCH == 0 and len(feature_scores) < len(seeds):
+                        scores = _aggregate_draws(np.array(feature_scores), ranker.one_shot)
+                        if error_control.settled(scores, np.array(copy_scores), len(seeds)):
+                            break
+        except KeyboardInterrupt:
+            # Ctrl-C does not look at the scores: p-values of the draws so far are valid, but cannot fall below 1/(1+B)
+            n_drawn = len(copy_scores)
+            can_decide = (1 + n_drawn) * error_control.level >= 1 and not self.conditional
+            if not can_decide or not note_interruption(ranker, f"interrupted after {n_drawn} of {len(seeds)} draws"):
+                raise
+            del feature_scores[n_drawn:]
         return np.array(feature_scores), np.array(copy_scores)
 
     def _batches(

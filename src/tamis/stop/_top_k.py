@@ -34,6 +34,8 @@ class TopK(StoppingRule, name="top-k"):
     'the first 1 of 2 features, as asked'
     """
 
+    reads_ranking_only: ClassVar[bool] = True
+
     _parameter_constraints: ClassVar[dict] = {
         "n_features": [
             Interval(Integral, 1, None, closed="left"),
