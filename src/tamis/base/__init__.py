@@ -12,7 +12,7 @@ from tamis.base._candidates import (
 )
 from tamis.base._groups import GROUPS_CONSTRAINT, read_groups
 from tamis.base._linear_model import LinearModel, check_model_columns, predictions
-from tamis.base._progress import finish, interruption, note_interruption, track
+from tamis.base._progress import finish, interrupt, interruption, note_interruption, track
 from tamis.base._ranker import CAPABILITIES, Ranker, fresh
 from tamis.base._ranking import Ranking, Step, StopDecision
 from tamis.base._rules import StoppingRule, rankings_at, rule_class, rule_names
@@ -46,6 +46,7 @@ __all__ = [
     "check_model_columns",
     "finish",
     "fresh",
+    "interrupt",
     "interruption",
     "n_to_eliminate",
     "note_interruption",

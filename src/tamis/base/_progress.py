@@ -17,8 +17,8 @@ def track(
     """Report progress over ``items`` to the callbacks of a ranker that is being fitted; a callback may end the loop.
 
     So may Ctrl-C while an item is computed, once there has been one: the loop then ends as if a callback had asked
-    for it, and :func:`interruption` tells of it. A second Ctrl-C raises, and so does the first where the loop is not
-    ``interruptible``: where what was done is of no use without the rest.
+    for it, and :func:`interruption` tells of it; loops that work in their body call :func:`interrupt`. A second Ctrl-C
+    raises, and so does the first where the loop is not ``interruptible``: what was done is of no use without the rest.
     """
     root = getattr(ranker, "_callback_fit_ctx", None)
     if root is None:  # a copy in a fold or a draw, whose interruption is the business of the ranker that made it
@@ -47,8 +47,12 @@ def track(
             asked_to_stop = False
             try:
                 yield item
-            finally:
                 done += 1
+            except KeyboardInterrupt:  # from interrupt
+                if done == 0 or not takes_down():
+                    raise
+                return
+            finally:
                 if report is not None:
                     try:
                         asked_to_stop = report.end_step()
@@ -80,6 +84,14 @@ class _Reporter:
 
     def close(self) -> None:
         self._task.call_on_fit_task_end(estimator=self._ranker)
+
+
+def interrupt(watched: Generator[Any, None, None]) -> None:
+    """Tell a loop that :func:`track` watches of Ctrl-C in its body; raises it where nothing can be handed back."""
+    try:
+        watched.throw(KeyboardInterrupt)
+    except StopIteration:
+        return
 
 
 def interruption(ranker: Ranker) -> str:

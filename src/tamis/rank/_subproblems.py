@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule, fresh, track
+from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule, fresh, interrupt, track
 from tamis.kernels.arrays.targets import encode_classes, infer_task, subproblems
 
 
@@ -31,14 +31,18 @@ class SubproblemMixin(Ranker):
         found: list[tuple[Ranking, StopDecision]] = []
         parts = list(subproblems(codes, classes.size, self.multiclass))
         share = rule.divided(len(parts))
-        for against, rows in track(self, parts, task_name=self.multiclass, total=len(parts)):
-            labels = tuple(classes[list(against)].tolist())
-            ranker = fresh(self, task="classification", multiclass="joint", stop=share)
-            if candidates.column_names is not None:
-                ranker.name_features(candidates.column_names)
-            is_first = (codes[rows] == against[0]).astype(int)
-            found.append(ranker._fit_candidates(candidates.take_rows(rows), is_first, share))
-            self.subproblems_[labels] = ranker
+        watched = track(self, parts, task_name=self.multiclass, total=len(parts))
+        try:
+            for against, rows in watched:
+                labels = tuple(classes[list(against)].tolist())
+                ranker = fresh(self, task="classification", multiclass="joint", stop=share)
+                if candidates.column_names is not None:
+                    ranker.name_features(candidates.column_names)
+                is_first = (codes[rows] == against[0]).astype(int)
+                found.append(ranker._fit_candidates(candidates.take_rows(rows), is_first, share))
+                self.subproblems_[labels] = ranker
+        except KeyboardInterrupt:
+            interrupt(watched)
         return unite(found, self.multiclass, candidates.noun)
 
 

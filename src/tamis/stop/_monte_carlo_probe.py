@@ -66,9 +66,11 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     Notes
     -----
     Sequential rankers, whose scores at different steps cannot be compared, enter with minus the rank and the median
-    over draws. Ctrl-C during the draws ends them: where those so far suffice for the risk they decide, else all
-    features stay, and the reason says so. Deviations from the paper: all columns are permuted jointly (margins and correlations are kept), and the
+    over draws. Deviations from the paper: all columns are permuted jointly (margins and correlations are kept), and the
     best probe counts, not one. Permuting the target instead would change the scale of many scores.
+
+    Ctrl-C ends the draws: those so far decide where they suffice for the risk, else all features stay, and the reason
+    says so.
 
     ``order_`` and ``scores_`` are then those of :math:`a_j`, steadier than one run's; with ``conditional=True`` the
     kept features come first, in the order in which they joined, and their scores are set above all others.

@@ -314,7 +314,7 @@ class TreeSelector(Ranker):
         stored = codes.nnz // n_features if sparse.issparse(codes) else codes.shape[0]
         parts = list(blocks(n_features, _ENTRIES // (max(stored, 1) * n_sums)))
         scores = np.full(n_features, np.nan)
-        for block in track(self, parts, task_name="split", total=len(parts)):
+        for block in track(self, parts, task_name="split", total=len(parts), interruptible=False):
             part = codes[:, block]
             if task == "regression":
                 scores[block] = split_variance(part, target, self.min_samples_leaf)

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Candidates, Ranker, Ranking, track
+from tamis.base import Candidates, Ranker, Ranking, interrupt, interruption, track
 from tamis.kernels.arrays.scaling import center_varying, rescale_columns
 from tamis.kernels.arrays.tolerances import TRAINED_TIE
 from tamis.kernels.graph.affinity import Graph, smoothest_eigenvectors
@@ -100,13 +100,17 @@ class AlternatingRanker(Ranker):
         """Sweep until the objective hardly moves; False, and a warning, if it still does after ``max_iter``."""
         objectives: list[float] = []
         converged = False
-        for _ in track(self, range(self.max_iter), task_name="sweep", total=self.max_iter):
-            objectives.append(model.sweep())
-            converged = len(objectives) > 1 and objectives[-2] - objectives[-1] <= self.tol * abs(objectives[-1])
-            if converged:
-                break
+        watched = track(self, range(self.max_iter), task_name="sweep", total=self.max_iter)
+        try:
+            for _ in watched:
+                objectives.append(model.sweep())
+                converged = len(objectives) > 1 and objectives[-2] - objectives[-1] <= self.tol * abs(objectives[-1])
+                if converged:
+                    break
+        except KeyboardInterrupt:
+            interrupt(watched)
         self.objective_ = np.array(objectives)
-        if not converged:
+        if not converged and not interruption(self):
             name, n_sweeps = type(self).__name__, len(objectives)
             warnings.warn(
                 f"{name} still lowers its objective after {n_sweeps} sweeps; raise max_iter or tol",

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval
-from tamis.base import Candidates, Ranker, Ranking, SequentialRanker, Step, StopDecision, track
+from tamis.base import Candidates, Ranker, Ranking, SequentialRanker, Step, StopDecision, interrupt, interruption, track
 from tamis.kernels.arrays.scaling import (
     rescale_columns,
     scale_columns,
@@ -173,12 +173,16 @@ class NeighborFaithful(SequentialRanker):
             "n_swaps": 0,
             "history": (best.fit,),
         }
-        if not self.polish or size > MAX_GREEDY or search.n_neighbors >= len(search.Z) - 1:
+        if interruption(self) or not self.polish or size > MAX_GREEDY or search.n_neighbors >= len(search.Z) - 1:
             return best.kept, certificate
         swaps = search.improvement(best)
-        for tries in track(self, split_tries(size, len(search.Z)), task_name="polish"):
-            if swaps.run_pass(tries) < _MIN_INCREASE:
-                break
+        watched = track(self, split_tries(size, len(search.Z)), task_name="polish")
+        try:
+            for tries in watched:
+                if swaps.run_pass(tries) < _MIN_INCREASE:
+                    break
+        except KeyboardInterrupt:
+            interrupt(watched)
         return swaps.kept, certificate | {"n_swaps": swaps.n_swaps, "history": tuple(swaps.history)}
 
     def _store(self, candidates: Candidates, ranking: Ranking, decision: StopDecision) -> None:
