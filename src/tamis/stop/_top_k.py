@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval, RealNotInt
-from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule
+from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule, interruption
 from tamis.kernels.arrays.tolerances import floor_count
 
 
@@ -81,7 +81,7 @@ class TopK(StoppingRule, name="top-k"):
         whose = f"the default of {type(ranker).__name__}" if by_default else "as asked"
         if kept < asked:
             few = f"all {kept} {noun}s that could be ranked, though {asked} were asked for"
-            reason = f"{few}: the others add nothing, or have no weight"
+            reason = few if interruption(ranker) else f"{few}: the others add nothing, or have no weight"
         elif self.n_features is None:
             reason = f"all {kept} {noun}s, {whose}"
         else:
