@@ -144,6 +144,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, row_groups: Any = None) -> Ranker:
         self._reset()
+        self._interruption = ""  # what Ctrl-C has ended in this fit, in words
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
         try:
