@@ -1,4 +1,4 @@
-"""Ctrl-C: what was found so far is handed back, marked as unfinished; where there is nothing, the ranker stays unfitted."""
+"""Ctrl-C: what was found so far is handed back, marked as unfinished; where there is nothing, nothing is fitted."""
 
 import os
 import signal
