@@ -322,7 +322,9 @@ class OFW(Ranker):
         checkpoint, seed, saved = self._resume(path, X, energy.splitter.codes, pool, seed)
         # with a checkpoint Ctrl-C leaves the state on disk, from which the same call goes on
         progress = partial(track, self, task_name="learn", total=self.max_iter, interruptible=self.checkpoint is None)
-        return minimize_energy(energy, self._descent(), self.tol, self.max_iter, seed, checkpoint, saved, progress)
+        ends = (self.tol, self.max_iter)
+        is_interrupted = partial(interruption, self)
+        return minimize_energy(energy, self._descent(), *ends, seed, checkpoint, saved, progress, is_interrupted)
 
     def _resume(
         self, path: Any, X: Any, codes: np.ndarray, pool: Pool, seed: int
