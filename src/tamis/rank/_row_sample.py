@@ -21,6 +21,12 @@ def draw_rows(n_rows: int, max_samples: int | None, random_state: Any = None) ->
     return np.sort(rng.choice(n_rows, int(max_samples), replace=False))
 
 
+def with_all_classes(rows: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The sample and, of each class that it lacks, two rows, as far as there are."""
+    lacking = np.setdiff1d(y, y[rows])
+    return np.union1d(rows, [row for label in lacking for row in np.flatnonzero(y == label)[:2]]).astype(np.int64)
+
+
 def note_rows(rows: np.ndarray | None, n_rows: int) -> tuple[str, ...]:
     """What the reason says of a sample."""
     return note_sample(n_rows if rows is None else rows.size, n_rows)
