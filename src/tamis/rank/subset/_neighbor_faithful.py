@@ -170,7 +170,7 @@ class NeighborFaithful(SequentialRanker):
             return super()._rank_top(candidates, y, rng, None)
         search = self._search(candidates.table, rng)
         kept, certificate = self._find(search, n_top)
-        path = list(self._in_order(search, kept))
+        path = list(track(self, self._in_order(search, kept), task_name="order", total=search.columns.size))
         return replace(self._ranking(candidates, path), certificate={"converged": True, **certificate})
 
     def _find(self, search: FaithfulSet, size: int) -> tuple[list[int], dict[str, Any]]:
