@@ -646,7 +646,7 @@ def test_ctrl_c_hands_back_the_rounds_so_far(monkeypatch):
     rng = np.random.RandomState(0)
     X = rng.standard_normal((60, 12))
     y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
-    model = InfiniteSVM(n_add=1, C=10.0, random_state=0)
+    model = InfiniteSVM(n_add=1, C=100.0, random_state=0)
     rounds = ActiveSetSearch.rounds
 
     def interrupted(*arguments):
