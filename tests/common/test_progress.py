@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from tamis import TreeSelector
 from tamis.datasets import make_linear
 from tamis.testing.instances import ARGUMENTS, instances
 
@@ -58,3 +59,12 @@ def test_a_fit_that_can_take_long_reports_steps_on_the_way(ranker):
     assert len(shares.shares) >= 2
     known = np.array([share for share in shares.shares if share == share])
     assert np.all(known <= 1.0)
+
+
+def test_a_forest_that_grows_in_batches_is_that_of_one_batch(monkeypatch):
+    X, y = make_linear(n_samples=60, n_features=6, coef=[3, 2, 1], noise=1.0, random_state=0)
+    shares = Shares()
+    found = TreeSelector(n_trees=45, stop=None, random_state=0).set_callbacks(shares).fit(X, y)
+    np.testing.assert_allclose(shares.shares, np.arange(1, 21) / 20)
+    monkeypatch.setattr("tamis.rank.model._tree_selector._BATCHES", 1)
+    np.testing.assert_array_equal(found.scores_, TreeSelector(n_trees=45, stop=None, random_state=0).fit(X, y).scores_)

@@ -40,6 +40,7 @@ _CRITERIA = {  # by importance; "auto" is the first
     "gain_ratio": ["gain_ratio"],
     "error": ["error"],
 }
+_BATCHES = 20  # of a forest, between which its progress is told; the trees are the same as those of one batch
 _TREES = {
     ("classification", False): DecisionTreeClassifier,
     ("classification", True): RandomForestClassifier,
@@ -253,8 +254,12 @@ class TreeSelector(Ranker):
             random_state=0 if self.random_state is None and not is_forest else rng.randint(2**31 - 1),
         )
         if is_forest:
-            tree.set_params(n_estimators=self.n_trees, n_jobs=self.n_jobs)
-        tree.fit(codes[:, distinct], target)
+            tree.set_params(n_jobs=self.n_jobs, warm_start=True)
+            sizes = np.unique(np.linspace(0, self.n_trees, min(self.n_trees, _BATCHES) + 1).astype(int))[1:].tolist()
+            grown = (tree.set_params(n_estimators=size).fit(codes[:, distinct], target) for size in sizes)
+            list(track(self, grown, task_name="trees", total=len(sizes)))
+        else:
+            tree.fit(codes[:, distinct], target)
         trees = tree.estimators_ if is_forest else [tree]
         n_splits = int(sum(each.get_n_leaves() - 1 for each in trees))
         depth = int(max(each.get_depth() for each in trees))
