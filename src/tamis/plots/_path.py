@@ -115,7 +115,7 @@ class PathDisplay:
             ax.set_yscale("log")
         if is_below.any():
             colors = np.where(kept[is_below], _KEPT, _AFTER).tolist()
-            label = f"below {lowest:.0e}"
+            label = f"{'kept, ' if kept[is_below].all() else ''}below {lowest:.0e}"
             ax.scatter(decision.curve_at[is_below], curve[is_below], marker="v", color=colors, zorder=2, label=label)
         ax.axvline(decision.n_candidates + 0.5, color="tab:red", linewidth=1, label=f"cut at {decision.n_candidates}")
         if decision.threshold is not None:

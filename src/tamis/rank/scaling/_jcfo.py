@@ -47,9 +47,6 @@ _HALVINGS = 1100  # of a penalty under which nothing is left: from the largest n
 @dataclass(frozen=True)
 class _Round:
     """One maximization over alpha and one over the factors.
-    max_samples : int or None, default=2000
-        Rows to work on: of more, so many are drawn, always the same, and the reason says so; the kernel matrix grows
-        with their square. None takes all.
 
     Attributes
     ----------
@@ -129,6 +126,9 @@ class JCFO(ScalingRanker):
         Weights of the log-likelihood, as ``sample_weight``.
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group have one factor, penalized once.
+    max_samples : int or None, default=2000
+        Rows to work on: of more, so many are drawn, always the same, and the reason says so; the kernel matrix grows
+        with their square. None takes all.
 
     Attributes
     ----------

@@ -38,9 +38,6 @@ _WITH_GRAM = "use RFE or ZeroNorm with kernel='linear', which need no such matri
 @dataclass(frozen=True)
 class Discard:
     """A round: factors of the columns that remain are optimized, and some of them discarded.
-    max_samples : int or None, default=2000
-        Rows to work on: of more, so many are drawn, always the same, and the reason says so; the kernel matrix grows
-        with their square. None takes all. Not used with ``criterion="validation"``, whose ``cv`` speaks of all rows.
 
     Attributes
     ----------
@@ -116,6 +113,9 @@ class ScalingFactors(ScalingRanker):
     class_weight : dict, "balanced" or None, default=None
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group have one scaling factor.
+    max_samples : int or None, default=2000
+        Rows to work on: of more, so many are drawn, always the same, and the reason says so; the kernel matrix grows
+        with their square. None takes all. Not used with ``criterion="validation"``, whose ``cv`` speaks of all rows.
 
     Attributes
     ----------
