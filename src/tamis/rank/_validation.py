@@ -43,6 +43,29 @@ def validation_folds(
     return folds or None
 
 
+def held_out_rows(
+    share: float, classes: np.ndarray | None, row_groups: np.ndarray | None, n_samples: int, rng: np.random.RandomState
+) -> np.ndarray:
+    """A random share of the rows, ascending: of every class, or of whole groups of rows where there are any.
+
+    Parameters
+    ----------
+    share : float
+    classes : ndarray of int of shape (n_samples,) or None
+        Of a class with a single row none is held out, of any other at least one.
+    row_groups : ndarray of shape (n_samples,) or None
+    n_samples : int
+    rng : RandomState
+    """
+    if row_groups is not None:
+        groups = np.unique(row_groups)
+        taken = rng.permutation(groups.size)[: max(1, round(share * groups.size))]
+        return np.flatnonzero(np.isin(row_groups, groups[taken])) if groups.size > 1 else np.empty(0, dtype=int)
+    rows = rng.permutation(n_samples)  # one draw for all classes, so that their names do not matter
+    of_class = [rows] if classes is None else [rows[classes[rows] == each] for each in np.unique(classes)]
+    return np.sort(np.concatenate([each[: max(round(share * each.size), each.size > 1)] for each in of_class]))
+
+
 def path_outputs(models: Sequence[LinearModel], table: Any) -> list[np.ndarray]:
     """Outputs of every model, of shape (n_rows, n_targets); columns that any of them has are taken once."""
     ever = np.unique(np.concatenate([model.features for model in models]))

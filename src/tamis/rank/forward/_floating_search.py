@@ -111,9 +111,7 @@ class FloatingSearch:
         return value > before + _MIN_INCREASE * max(1.0, abs(before))
 
 
-def forward_order(
-    criterion: Criterion, allowed: np.ndarray, first: Features = ()
-) -> Iterator[tuple[int, float]]:
+def forward_order(criterion: Criterion, allowed: np.ndarray, first: Features = ()) -> Iterator[tuple[int, float]]:
     """Some columns by plain forward selection among them, and the criterion with each that enters.
 
     Those of ``first`` enter before the others.

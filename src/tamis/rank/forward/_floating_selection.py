@@ -98,11 +98,12 @@ class FloatingSelection(Ranker):
 
     the Bayesian information criterion with :math:`2 \log D` per feature for the choice among D (Chen and Chen 2008, who
     take :math:`2 \log \binom{D}{k}`, too little for sets that grow one by one) and a factor for few rows (McQuarrie
-    1999). Leave-one-out error, which knows nothing of the choice among D, would keep noise: among 2000 noise columns
-    this criterion keeps one about as often as :math:`1 / \sqrt{n}` tells. Of several classes r is the effective number of
-    indicators, :math:`(\mathrm{tr}\, S)^2 / \mathrm{tr}(S^2)`, S their covariance. An estimator's score without features
-    is that of the most frequent class or the mean. Cross-validation of many sets is optimistic, on noise too: judge the
-    result on other rows, or use ``stop=MonteCarloProbe(n_draws=19)``.
+    1999). The leave-one-out error, which does not know of the choice among D, would keep noise; this criterion keeps
+    any of D noise columns with a chance that falls as :math:`1 / \sqrt{n}`, whatever D is: 1 to 5 % in simulations. Of
+    several classes r is the effective number of indicators, :math:`(\mathrm{tr}\, S)^2 / \mathrm{tr}(S^2)`, S being
+    their covariance. An estimator's score without features is that of the most frequent class or the mean.
+    Cross-validation of many sets is optimistic, on noise too: judge the result on other rows, or use
+    ``stop=MonteCarloProbe(n_draws=19)``.
 
     Deviations from the paper: where a set that has grown is worse than one of that size seen before, the search goes on
     from the latter (Somol et al. 1999).
@@ -113,8 +114,8 @@ class FloatingSelection(Ranker):
     Somol, Pudil, Novovičová and Paclík, "Adaptive floating search methods in feature selection", Pattern Recognition
     Letters 20, 1999. Chen and Chen, "Extended Bayesian information criteria for model selection with large model
     spaces", Biometrika 95, 2008. McQuarrie, "A small-sample correction for the Schwarz SIC model selection criterion",
-    Statistics and Probability Letters 44, 1999. Lal, Chapelle, Weston and Elisseeff, "Embedded methods", in Feature Extraction, Springer, 2006,
-    Sec. 2 ("nested methods": features are added and removed in turn).
+    Statistics and Probability Letters 44, 1999. Lal, Chapelle, Weston and Elisseeff, "Embedded methods", in Feature
+    Extraction, Springer, 2006, Sec. 2 ("nested methods": features are added and removed in turn).
 
     Examples
     --------
@@ -204,9 +205,9 @@ class FloatingSelection(Ranker):
         kept = f"{len(sets[chosen])} feature{'s' * (len(sets[chosen]) != 1)}"
         searched = f"sets of up to {len(sets[-1])} were searched"
         if self.estimator is None:
-            return sets[chosen], f"{kept} have the least Bayesian information criterion; {searched}"
+            return sets[chosen], f"the Bayesian information criterion is least with {kept}; {searched}"
         return sets[chosen], (
-            f"{kept} are the fewest within one standard error of the best cross-validated score "
+            f"the fewest within one standard error of the best cross-validated score: {kept} "
             f"({-mean[chosen]:.4g} against {-mean[best]:.4g} +- {error[best]:.2g} with {len(sets[best])}); {searched}"
         )
 

@@ -143,11 +143,20 @@ class Target:
     values: Tensor
     is_class: bool
 
-    def loss(self, outputs: Tensor) -> Tensor:
-        """Mean cross-entropy or squared error over the samples, which are the last axis but one."""
+    def losses(self, outputs: Tensor) -> Tensor:
+        """Cross-entropy or squared error of every sample; these are the last axis but one."""
         if self.is_class:
-            return -(outputs.log_softmax(dim=-1) * self.values).sum(dim=-1).mean(dim=-1)
-        return (outputs - self.values).square().sum(dim=-1).mean(dim=-1)
+            return -(outputs.log_softmax(dim=-1) * self.values).sum(dim=-1)
+        return (outputs - self.values).square().sum(dim=-1)
+
+    def loss(self, outputs: Tensor) -> Tensor:
+        """Their mean over the samples."""
+        return self.losses(outputs).mean(dim=-1)
+
+    def constant_outputs(self) -> Tensor:
+        """The outputs that are best where no input is known: logarithms of the frequencies of classes, or the mean."""
+        mean = self.values.mean(dim=0)
+        return torch.log(mean.clamp(min=0.5 / len(self.values))) if self.is_class else mean
 
     def loss_and_gradient(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Loss, and its gradient in the outputs."""
@@ -173,7 +182,7 @@ class Target:
         """Outputs without what no prediction depends on: the mean of the logits."""
         return outputs - outputs.mean(dim=-1, keepdim=True) if self.is_class else outputs
 
-    def rows(self, rows: slice) -> Target:
+    def rows(self, rows: slice | Tensor) -> Target:
         """The target of some of the samples."""
         return Target(self.values[rows], self.is_class)
 

@@ -80,6 +80,13 @@ class Task:
     target: Target
     generator: Any
 
+    def take_rows(self, rows: np.ndarray) -> Task:
+        """Some of the samples."""
+        import torch
+
+        places = torch.from_numpy(rows).to(self.Z.device)
+        return replace(self, Z=self.Z[places], target=self.target.rows(places))
+
     def with_inputs(self, Z: Any) -> Task:
         """The same target, from other inputs."""
         return replace(self, Z=Z)
