@@ -25,6 +25,13 @@ class Command:
     run: Callable[[argparse.Namespace, Environment], None]
 
 
+def positive(text: str) -> int:
+    """A whole number, at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number, at least 1, not '{text}'")
+    return int(text)
+
+
 def add_global_options(parser: argparse.ArgumentParser, default: Any = False) -> None:
     """Options that every command has, before or after its name."""
     group = parser.add_argument_group("for every command")
@@ -43,22 +50,68 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         "file",
         metavar="FILE",
         type=Path,
+        nargs="+",
         help=".csv, .tsv, .svm, .svmlight, .libsvm (all of them also .gz), .parquet, .arrow, .feather, .ipc, .npz, "
-        ".mat or .arff",
+        ".mat or .arff; - is standard input",
     )
+    group.add_argument("--format", metavar="NAME", help="what FILE is, where its suffix cannot tell (for -: csv)")
+    group.add_argument(
+        "--glob", action="store_true", help="FILE may be several, or patterns such as 'part-*.csv': rows one below the other"
+    )
+    group.add_argument("--encoding", metavar="NAME", help="of a text file, such as latin-1 (default: found out)")
+    group.add_argument("--separator", metavar="MARK", help="of a text file, such as ';' or tab (default: found out)")
+    group.add_argument("--decimal", choices=[".", ","], help="decimal mark of a text file (default: found out)")
     group.add_argument(
         "--target",
         metavar="NAME",
         help="column to explain; text makes it a classification. .npz, .mat and svmlight files have one, 'y'",
     )
     group.add_argument(
-        "--drop", metavar="NAME[,NAME]", action="append", default=[], help="leave these columns out; may be repeated"
+        "--drop-rows-without-target", action="store_true", help="leave out rows whose target is missing, not refuse them"
     )
     group.add_argument(
-        "--encode",
-        action="store_true",
-        help="one-hot encode text and boolean columns; the levels of a column are kept or dropped together",
+        "--drop",
+        "--exclude",
+        metavar="NAME[,NAME]",
+        action="append",
+        default=[],
+        help="leave these columns out, of the ranking and of --out; may be repeated",
     )
+
+
+def _add_encode_option(parser: argparse._ArgumentGroup) -> None:
+    """The option that mixed tables needed once."""
+    parser.add_argument("--encode", action="store_true", help=argparse.SUPPRESS)
+
+
+def add_row_options(parser: argparse.ArgumentParser) -> None:
+    """Options on rows, columns and values that only commands that rank have."""
+    group = parser.add_argument_group("what the columns mean")
+    group.add_argument(
+        "--task",
+        choices=["auto", "classification", "regression"],
+        default="auto",
+        help="what the target is: classes or a quantity (default: auto, which the first line of the answer tells)",
+    )
+    group.add_argument(
+        "--keep",
+        metavar="NAME[,NAME]",
+        action="append",
+        default=[],
+        help="columns that stay whatever the rule says; the others are judged by what they add. May be repeated",
+    )
+    group.add_argument("--weights", metavar="NAME", help="column with the weight of each row")
+    group.add_argument(
+        "--row-groups", metavar="NAME", help="column that tells which rows belong together, such as a patient's"
+    )
+    group.add_argument(
+        "--missing",
+        choices=["auto", "impute", "pass", "error"],
+        default="auto",
+        help="missing values: impute them, pass them on to a method that takes them, or refuse them (default: auto, "
+        "which passes them on where the method takes them)",
+    )
+    _add_encode_option(group)
 
 
 def add_method_options(parser: argparse.ArgumentParser) -> None:
@@ -91,6 +144,7 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
     level = group.add_mutually_exclusive_group()
     level.add_argument("--risk", metavar="R", type=float, help="risk that a rule accepts, such as 0.05")
     level.add_argument("--fdr", metavar="Q", type=float, help="false discovery rate to hold instead of a risk")
+    group.add_argument("--min-features", metavar="N", type=positive, help="keep at least so many, whatever the rule says")
     group.add_argument("--draws", metavar="N", type=int, help="most random draws of a rule")
     group.add_argument(
         "--stop-param",

@@ -1,12 +1,20 @@
-"""A fitted ranker in the terms of the table that the user gave."""
+"""A fitted selector in the terms of the table that the user gave."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tamis.base import Ranker
-from tamis.cli._table import Table
+import numpy as np
+
+from tamis.cli._table import Table, enumerate_names
+
+if TYPE_CHECKING:
+    from tamis import TableSelector
+    from tamis.base import Ranker
+
+_MOST_FINDINGS = 8
 
 
 @dataclass(frozen=True)
@@ -21,44 +29,52 @@ class Feature:
     score : float
     curve : float or None
         What the stopping rule saw when this feature was the last one.
-    levels : tuple of str
-        Levels of an encoded column.
     """
 
     rank: int
     name: str
     score: float
     curve: float | None = None
-    levels: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Fields for JSON; curve and levels only where there are any."""
+        """Fields for JSON; the curve only where there is one."""
         fields: dict[str, Any] = {"rank": self.rank, "name": self.name, "score": self.score}
         if self.curve is not None:
             fields["curve"] = self.curve
-        if self.levels:
-            fields["levels"] = list(self.levels)
         return fields
 
 
-def ranked_features(ranker: Ranker, table: Table) -> list[Feature]:
-    """The whole order of a fitted ranker."""
-    return _features(ranker, table, len(ranker.order_))
+def ranked_features(selector: Ranker | TableSelector, table: Table) -> list[Feature]:
+    """The whole order of a fitted selector."""
+    curve = dict(zip(selector.stop_.curve_at.tolist(), selector.stop_.curve.tolist(), strict=True))
+    names = table.names
+    return [
+        Feature(place, names[column], float(selector.scores_[column]), curve.get(place))
+        for place, column in enumerate(selector.order_.tolist(), start=1)
+    ]
 
 
-def kept_features(ranker: Ranker, table: Table) -> list[Feature]:
-    """The features that a fitted ranker keeps, best first."""
-    return _features(ranker, table, ranker.stop_.n_features)
+def kept_features(selector: Ranker | TableSelector, table: Table) -> list[Feature]:
+    """The features that a fitted selector keeps, best first."""
+    return ranked_features(selector, table)[: selector.stop_.n_features]
 
 
-def _features(ranker: Ranker, table: Table, n_columns: int) -> list[Feature]:
-    """Features of the first columns of the order; an encoded one comes when its first level does."""
-    curve = dict(zip(ranker.stop_.curve_at.tolist(), ranker.stop_.curve.tolist(), strict=True))
-    owners = table.owners
-    features: dict[str, Feature] = {}
-    for place, column in enumerate(ranker.order_[:n_columns].tolist(), start=1):
-        if (name := owners[column]) not in features:
-            levels = tuple(table.levels.get(name, {}).values())
-            score = float(ranker.scores_[column])
-            features[name] = Feature(len(features) + 1, name, score, curve.get(place), levels)
-    return list(features.values())
+def task_sentence(task: str, table: Table) -> str:
+    """What the target was taken for."""
+    if task == "classification":
+        return f"classification of {np.unique(table.y).size} classes: '{table.target}'"
+    return f"regression on '{table.target}'" if task == "regression" else "no target: features are ranked among themselves"
+
+
+def encoding_sentence(encoding: dict[str, str]) -> str:
+    """What was done to which columns, in one line; empty where all were taken as they are."""
+    done: dict[str, list[str]] = {}
+    for name, sentence in encoding.items():
+        done.setdefault(sentence, []).append(name)
+    return "; ".join(f"{enumerate_names(names)}: {sentence}" for sentence, names in done.items())
+
+
+def finding_lines(sentences: Sequence[str]) -> list[str]:
+    """The first findings, one a line, and how many more there are."""
+    more = len(sentences) - _MOST_FINDINGS
+    return [*sentences[:_MOST_FINDINGS], *([f"and {more} more findings; --json has them all"] if more > 0 else [])]
