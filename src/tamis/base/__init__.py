@@ -13,7 +13,7 @@ from tamis.base._candidates import (
 from tamis.base._groups import GROUPS_CONSTRAINT, read_groups
 from tamis.base._linear_model import LinearModel, check_model_columns, predictions
 from tamis.base._progress import finish, track
-from tamis.base._ranker import CAPABILITIES, Ranker, fresh
+from tamis.base._ranker import CAPABILITIES, Ranker, arranged, fresh
 from tamis.base._ranking import Ranking, Step, StopDecision
 from tamis.base._rules import StoppingRule, rankings_at, rule_class, rule_names
 from tamis.base._sequential import SequentialRanker
@@ -42,6 +42,7 @@ __all__ = [
     "StopDecision",
     "StoppingRule",
     "WeightedRanker",
+    "arranged",
     "ascending",
     "check_model_columns",
     "finish",

@@ -35,10 +35,13 @@ class Elimination(ABC):
         Candidates that have not left.
     rounding_tol : float
         Criteria that differ by no more are equal.
+    keep : ndarray of int
+        Candidates that leave after all others.
     """
 
     remaining: np.ndarray
     rounding_tol: float = 0.0
+    keep: np.ndarray = np.empty(0, dtype=np.int64)
 
     @abstractmethod
     def criteria(self) -> np.ndarray:
@@ -68,11 +71,15 @@ class Elimination(ABC):
         """The remaining candidates, the least useful first, and what to report of each."""
         criteria = self.criteria()
         places = ascending(criteria, self.remaining, self.rounding_tol)
+        if self.keep.size:
+            places = places[np.argsort(np.isin(self.remaining[places], self.keep), kind="stable")]
         return self.remaining[places], self.reported(criteria)[places]
 
     def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
         """Candidates that leave now, the least useful first, and what to report of each."""
         n_leaving = n_to_eliminate(step, self.n_remaining)
+        if self.n_remaining > self.keep.size > 0:
+            n_leaving = min(n_leaving, self.n_remaining - self.keep.size)
         candidates, reported = self.ordered()
         return candidates[:n_leaving], reported[:n_leaving]
 
@@ -114,6 +121,7 @@ class BackwardRanker(Ranker):
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         elimination = self._start_elimination(candidates, y, rng)
+        elimination.keep = candidates.keep
         path = list(self._eliminate(elimination))[::-1]
         return self._conclude(elimination, path, candidates.n_candidates)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,6 +38,12 @@ class Candidates(ABC):
     members : list of ndarray or None
         Columns of the table that belong to each candidate; None where every column is a candidate by itself, which
         methods may exploit.
+    row_groups : ndarray of shape (n_samples,) or None
+        Which rows belong together, for rules that split rows.
+    keep : ndarray of int
+        Candidates that stay whatever a rule says, in the order in which they were named.
+    excluded : ndarray of int
+        Candidates that are neither ranked nor kept; their columns are constant.
     provides : frozenset of str
         What rules may require of them.
     """
@@ -49,11 +57,19 @@ class Candidates(ABC):
         self.table = table
         self.sample_weight = sample_weight
         self.column_names = column_names
+        self.row_groups: np.ndarray | None = None
+        self.keep = np.empty(0, dtype=np.int64)
+        self.excluded = np.empty(0, dtype=np.int64)
 
     @property
     @abstractmethod
     def n_candidates(self) -> int:
         """How many there are."""
+
+    @property
+    def n_rankable(self) -> int:
+        """How many are not excluded."""
+        return self.n_candidates - self.excluded.size
 
     @property
     def n_columns(self) -> int:
@@ -85,6 +101,29 @@ class Candidates(ABC):
         """The candidate that a column of the table belongs to."""
         return column
 
+    def find(self, parameter: str, wanted: Any) -> np.ndarray:
+        """Candidates that hold the given columns, by name, place or label of a group, each once.
+
+        Parameters
+        ----------
+        parameter : str
+            Where they were given, for the error.
+        wanted : str, int, or sequence of these
+        """
+        places = {self.column_name(j): j for j in range(self.n_columns)}
+        found = [self._find_one(parameter, each, places) for each in _listed(parameter, wanted)]
+        return np.array(list(dict.fromkeys(found)), dtype=np.int64)
+
+    def _find_one(self, parameter: str, wanted: Any, places: dict[str, int]) -> int:
+        if isinstance(wanted, Integral) and not isinstance(wanted, bool):
+            place = int(wanted)
+            if not 0 <= place < self.n_columns:
+                raise ValueError(f"{parameter} names column {place}, but X has columns 0 to {self.n_columns - 1}")
+            return self.candidate_of(place)
+        if not isinstance(wanted, str) or wanted not in places:
+            raise ValueError(f"{parameter} names column {wanted!r}, which X does not have{_alike(wanted, places)}")
+        return self.candidate_of(places[wanted])
+
     def compute(self, table: Any, indices: np.ndarray) -> Any:
         """The given candidates as columns, of this table or of other rows."""
         return safe_indexing(table, self.columns_of(indices), axis=1)
@@ -97,9 +136,16 @@ class Candidates(ABC):
         """All features behind the candidates as an operator: their norms and products, weighted and centered."""
         return as_columns(self.table, self.sample_weight, fit_intercept=fit_intercept)
 
-    @abstractmethod
     def take_rows(self, rows: np.ndarray) -> Candidates:
         """The same candidates on some of the rows."""
+        part = self._on_rows(rows)
+        part.row_groups = None if self.row_groups is None else self.row_groups[rows]
+        part.keep, part.excluded = self.keep, self.excluded
+        return part
+
+    @abstractmethod
+    def _on_rows(self, rows: np.ndarray) -> Candidates:
+        """The same candidates, table and weights on some of the rows."""
 
     def among_copies(self, copies: Any, column_order: np.ndarray) -> tuple[Candidates, np.ndarray]:
         """The candidates among copies of themselves.
@@ -117,6 +163,14 @@ class Candidates(ABC):
         source : ndarray
             For each of them the candidate that it is, or ``n_candidates`` plus that of which it is the copy.
         """
+        among, source = self._beside_copies(copies, column_order)
+        place = np.argsort(source)
+        among.row_groups = self.row_groups
+        among.keep = place[self.keep]
+        among.excluded = np.concatenate([place[self.excluded], place[self.excluded + self.n_candidates]])
+        return among, source
+
+    def _beside_copies(self, copies: Any, column_order: np.ndarray) -> tuple[Candidates, np.ndarray]:
         raise ValueError(f"{type(self).__name__} cannot be ranked among permuted copies")
 
     def to_features(self, ranking: Ranking, decision: StopDecision) -> tuple[Ranking, StopDecision]:
@@ -143,11 +197,10 @@ class ColumnCandidates(Candidates):
         """One per column."""
         return self.n_columns
 
-    def take_rows(self, rows: np.ndarray) -> ColumnCandidates:
-        """The same columns on some of the rows."""
+    def _on_rows(self, rows: np.ndarray) -> ColumnCandidates:
         return ColumnCandidates(safe_indexing(self.table, rows), **self._rows_of(rows))
 
-    def among_copies(self, copies: Any, column_order: np.ndarray) -> tuple[Candidates, np.ndarray]:
+    def _beside_copies(self, copies: Any, column_order: np.ndarray) -> tuple[Candidates, np.ndarray]:
         """Columns and their copies, in the order ``column_order``."""
         return ColumnCandidates(
             _joined(self.table, copies, column_order), sample_weight=self.sample_weight
@@ -205,17 +258,21 @@ class GroupCandidates(Candidates):
         """The group of a column."""
         return int(self.codes[column])
 
+    def _find_one(self, parameter: str, wanted: Any, places: dict[str, int]) -> int:
+        """A label of a group is meant before the name of a column."""
+        labels = {label: g for g, label in enumerate(self.labels) if isinstance(label, str)}
+        return labels[wanted] if wanted in labels else super()._find_one(parameter, wanted, places)
+
     def sum_members(self, values: np.ndarray) -> np.ndarray:
         """Sum of a figure of every column over the columns of each group."""
         return np.bincount(self.codes, weights=values, minlength=self.n_candidates)
 
-    def take_rows(self, rows: np.ndarray) -> GroupCandidates:
-        """The same groups on some of the rows."""
+    def _on_rows(self, rows: np.ndarray) -> GroupCandidates:
         part = GroupCandidates(safe_indexing(self.table, rows), self.codes, **self._rows_of(rows))
         part.labels = self.labels
         return part
 
-    def among_copies(self, copies: Any, column_order: np.ndarray) -> tuple[Candidates, np.ndarray]:
+    def _beside_copies(self, copies: Any, column_order: np.ndarray) -> tuple[Candidates, np.ndarray]:
         """Groups and their copies, the columns in the order ``column_order``."""
         both = np.concatenate([self.codes, self.codes + self.n_candidates])[column_order]
         among = GroupCandidates(_joined(self.table, copies, column_order), both, sample_weight=self.sample_weight)
@@ -298,7 +355,7 @@ class DictionaryCandidates(Candidates):
         """Features as the dictionary gives them, without a table of them."""
         return self.dictionary.candidates(self.table, self.sample_weight, fit_intercept=fit_intercept)
 
-    def take_rows(self, rows: np.ndarray) -> DictionaryCandidates:
+    def _on_rows(self, rows: np.ndarray) -> DictionaryCandidates:
         """The dictionary fitted on some of the rows."""
         target = None if self.target is None else self.target[rows]
         return DictionaryCandidates(safe_indexing(self.table, rows), self.dictionary, target, **self._rows_of(rows))
@@ -306,6 +363,24 @@ class DictionaryCandidates(Candidates):
     def fitted_attributes(self, ranking: Ranking) -> dict[str, Any]:
         """The dictionary, fitted."""
         return {"dictionary_": self.dictionary}
+
+
+def _listed(parameter: str, wanted: Any) -> list[Any]:
+    """What was given, one by one."""
+    if isinstance(wanted, (str, Integral)):
+        return [wanted]
+    try:
+        each = wanted.tolist() if hasattr(wanted, "tolist") else list(wanted)
+    except TypeError:
+        raise ValueError(f"{parameter}={wanted!r} must be a list of columns, by name or place") from None
+    if any(isinstance(one, bool) for one in each):
+        raise ValueError(f"{parameter} must name columns or give their places; a mask is given by np.flatnonzero(mask)")
+    return each
+
+
+def _alike(wanted: Any, places: dict[str, int]) -> str:
+    close = difflib.get_close_matches(str(wanted), places, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _joined(table: Any, copies: Any, column_order: np.ndarray) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,17 +28,22 @@ from tamis._sklearn import (
     move_to,
 )
 from tamis.base._candidates import Candidates, ColumnCandidates, GroupCandidates
+from tamis.base._nothing_kept import warn_of_nothing_kept
 from tamis.base._ranking import Ranking, StopDecision
 from tamis.base._rules import StoppingRule, rule_class
 from tamis.base._validation import (
     check_array_library,
     check_not_all_constant,
+    check_row_groups,
     check_table,
     check_weights,
     column_name,
     drop_weightless,
+    frame_library,
     known_names,
 )
+from tamis.kernels.arrays.columns import blank_columns
+from tamis.kernels.arrays.targets import describe_target, infer_task, looks_like_counts
 
 # What a method may provide. Rules, checks, docs and the command line read it from the class.
 CAPABILITIES: Mapping[str, str] = {
@@ -46,6 +52,8 @@ CAPABILITIES: Mapping[str, str] = {
     "own_choice": "Ranking.n_chosen says how many features the method itself would keep",
     "probability": "scores are a probability over the features",
     "sample_weight": "fit takes weights of the rows",
+    "missing": "takes missing values (NaN) as they are",
+    "several_targets": "the target may have several columns",
     "groups": "groups of columns can be ranked",
     "dictionary": "features that a dictionary computes can be ranked",
     "sparse": "takes sparse tables as they are",
@@ -57,15 +65,23 @@ CAPABILITIES: Mapping[str, str] = {
 class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     """Base of every method: ``fit`` = validate, rank, stop, fitted attributes. A method writes :meth:`_rank`.
 
-    Class attributes say what a method is: ``supervised``, ``one_shot`` (its order sorts its scores), ``provides``
-    (names of :data:`CAPABILITIES`), ``natural_stop`` (name and parameters of the rule behind ``stop="auto"``).
+    Class attributes say what a method is: ``supervised``, ``tasks`` (what it can explain), ``one_shot`` (its order
+    sorts its scores), ``provides`` (names of :data:`CAPABILITIES`), ``natural_stop`` (name and parameters of the rule
+    behind ``stop="auto"``).
     """
 
     supervised: ClassVar[bool] = True
+    tasks: ClassVar[frozenset[str]] = frozenset({"classification", "regression"})
     one_shot: ClassVar[bool] = True
     provides: ClassVar[frozenset[str]] = frozenset({"nested"})
-    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("top-k", {"n_features": 0.5})
+    # 19 draws are the fewest that can tell a risk of 5 %
+    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("monte-carlo-probe", {"n_draws": 19})
 
+    keep: Any = None
+    exclude: Any = None
+    min_features: int | None = None
+
+    stop_: StopDecision
     _kept_rows: np.ndarray | None = None  # of the table given to fit: those of a weight above zero
 
     _parameter_constraints: ClassVar[dict] = {
@@ -76,7 +92,18 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             Interval(RealNotInt, 0, 1, closed="neither"),
             HasMethods("decide"),
         ],
+        "keep": ["array-like", str, Integral, None],
+        "exclude": ["array-like", str, Integral, None],
+        "min_features": [Interval(Integral, 0, None, closed="left"), None],
     }
+
+    def __init__(
+        self, *, stop: Any = "auto", keep: Any = None, exclude: Any = None, min_features: int | None = None
+    ) -> None:
+        self.stop = stop
+        self.keep = keep
+        self.exclude = exclude
+        self.min_features = min_features
 
     @abstractmethod
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
@@ -96,7 +123,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         return self._rank(candidates, y, rng)
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None) -> Ranker:
+    def fit(self, X: Any, y: Any = None, *, row_groups: Any = None) -> Ranker:
         """Rank the features of ``X`` and decide how many to keep.
 
         Parameters
@@ -104,23 +131,76 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         X : table of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Target; ignored by unsupervised methods.
+        row_groups : array-like of shape (n_samples,), default=None
+            Which rows belong together, such as those of one patient, for rules that split rows.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, None)
+        return self._fit(X, y, None, row_groups)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Ranker:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, row_groups: Any = None) -> Ranker:
         self._reset()
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
+        row_groups = check_row_groups(row_groups, X)
+        self._frame_library = frame_library(X)
         X, y, sample_weight = self._validate(X, y, sample_weight)
-        self._fit_candidates(self._make_candidates(X, y, sample_weight), y, self._stopping_rule())
+        self.task_ = self._find_task(y)
+        candidates = self._make_candidates(X, y, sample_weight)
+        if row_groups is not None:
+            candidates.row_groups = row_groups if self._kept_rows is None else row_groups[self._kept_rows]
+        self._set_apart(candidates)
+        self._fit_candidates(candidates, y, self._stopping_rule())
         if "_kept_rows" in vars(self):
             del self._kept_rows
+        self._tell_of_target(y)
+        if self.n_features_ == 0 and self.supervised:
+            warn_of_nothing_kept(self, candidates, np.asarray(y))
         context.call_on_fit_task_end(estimator=self)
         return self
+
+    def _find_task(self, y: np.ndarray | None) -> str:
+        """What the target is taken for: "classification", "regression", or "unsupervised" where it is not looked at."""
+        if not self.supervised or y is None:
+            return "unsupervised"
+        if len(self.tasks) == 1:
+            return next(iter(self.tasks))
+        task = self.get_params(deep=False).get("task", "auto")
+        if task != "auto":
+            return task
+        return infer_task(y) if y.ndim == 1 else "regression"
+
+    def _tell_of_target(self, y: np.ndarray | None) -> None:
+        """Say in the reason what the target was taken for, and warn where that may be wrong."""
+        if y is None or self.task_ == "unsupervised":
+            return
+        taken_for = describe_target(y, self.task_)
+        self.stop_ = replace(self.stop_, reason=f"{self.stop_.reason}; {taken_for}")
+        guessed = self.get_params(deep=False).get("task") == "auto"
+        if guessed and self.task_ == "classification" and looks_like_counts(y):
+            warnings.warn(
+                f"{taken_for}, but its values look like counts or ratings: give task='regression' to explain a "
+                "quantity, or task='classification' if they are labels",
+                UserWarning,
+                stacklevel=5,
+            )
+
+    def _set_apart(self, candidates: Candidates) -> None:
+        """Find the columns that stay and those that are not ranked."""
+        if self.keep is None and self.exclude is None:
+            return
+        if not self.ranks_columns():
+            raise ValueError("keep and exclude name columns of X, but features of a dictionary are ranked: drop them")
+        if self.keep is not None:
+            candidates.keep = candidates.find("keep", self.keep)
+        if self.exclude is not None:
+            candidates.excluded = np.sort(candidates.find("exclude", self.exclude))
+            if both := np.intersect1d(candidates.keep, candidates.excluded).tolist():
+                raise ValueError(f"column '{candidates.name(both[0])}' is in both keep and exclude")
+            candidates.table = blank_columns(candidates.table, candidates.columns_of(candidates.excluded))
+            check_not_all_constant(candidates.table)
 
     def _reset(self) -> None:
         """Drop what an earlier fit found."""
@@ -132,14 +212,21 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         check_array_library(self, X, self.provides)
         accept_sparse = "sparse" in self.provides
         if self.supervised:
-            X, y = check_table(self, X, y, accept_sparse=accept_sparse)
+            several = "several_targets" in self.provides
+            X, y = check_table(
+                self, X, y, accept_sparse=accept_sparse, allow_nan=self._takes_missing(), several_targets=several
+            )
         else:  # the method looks at X alone, but a rule such as cross-validation may want y
-            X, _ = check_table(self, X, accept_sparse=accept_sparse)
+            X, _ = check_table(self, X, accept_sparse=accept_sparse, allow_nan=self._takes_missing())
         sample_weight = check_weights(sample_weight, X)
         self._kept_rows = None if sample_weight is None else np.flatnonzero(sample_weight)
         X, y, sample_weight = drop_weightless(X, y, sample_weight)
         check_not_all_constant(X)
         return X, y, sample_weight
+
+    def _takes_missing(self) -> bool:
+        """Whether NaN may stand in the table; methods override it where that depends on their parameters."""
+        return "missing" in self.provides
 
     def _make_candidates(self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None) -> Candidates:
         """What there is to rank in a validated table: its columns, or groups of them."""
@@ -161,11 +248,44 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
 
     def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
         """Rank, then stop."""
-        n_top = rule.most(candidates.n_candidates)
-        ranking = self._rank_top(candidates, y, self._rng(), n_top)
-        decision = rule.decide(self, ranking, candidates, y, self._rule_rng(rule))
+        n_top = self._most(rule, candidates)
+        ranking = arranged(self._rank_top(candidates, y, self._rng(), n_top), candidates)
+        decision = self._decide(rule, ranking, candidates, y)
+        decision = self._reach_minimum(candidates, y, ranking, decision)
         is_final = n_top is not None or decision.n_features == ranking.n_chosen
         return ranking, decision if is_final else self._rerank_at_chosen_size(candidates, y, decision)
+
+    def _most(self, rule: StoppingRule, candidates: Candidates) -> int | None:
+        """Upper bound on how many candidates can be kept, if known beforehand."""
+        n_top = rule.most(candidates.n_rankable)
+        if n_top is None:
+            return None
+        return max(n_top, candidates.keep.size, min(self.min_features or 0, candidates.n_rankable))
+
+    def _decide(
+        self, rule: StoppingRule, ranking: Ranking, candidates: Candidates, y: np.ndarray | None
+    ) -> StopDecision:
+        """What the rule says, but for what stays whatever it says."""
+        decision = rule.decide(self, ranking, candidates, y, self._rule_rng(rule))
+        order = (decision.ranking or ranking).order
+        n_features, why = max(decision.n_features, ranking.n_forced), ""
+        if ranking.n_forced:
+            why = f"; {', '.join(repr(candidates.name(j)) for j in candidates.keep.tolist())} stay, as asked"
+        if n_features < min(self.min_features or 0, order.size):
+            n_features, why = min(self.min_features or 0, order.size), why + f"; at least {self.min_features} asked for"
+        return replace(decision, n_features=n_features, reason=decision.reason + why) if why else decision
+
+    def _reach_minimum(
+        self, candidates: Candidates, y: np.ndarray | None, ranking: Ranking, decision: StopDecision
+    ) -> StopDecision:
+        """Rank anew where the order ended before the fewest that are asked for."""
+        wanted = min(self.min_features or 0, candidates.n_rankable)
+        if wanted <= (decision.ranking or ranking).order.size:
+            return decision
+        longer = arranged(self._rank_top(candidates, y, self._rng(), wanted), candidates)
+        why = f"at least {self.min_features} asked for"
+        n_features = max(decision.n_features, min(wanted, longer.order.size))
+        return replace(decision, n_features=n_features, ranking=longer, reason=f"{decision.reason}; {why}")
 
     def _rerank_at_chosen_size(
         self, candidates: Candidates, y: np.ndarray | None, decision: StopDecision
@@ -173,7 +293,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """A decision on the whole order, with the set that the method selects at the size decided on."""
         if "nested" in self.provides or decision.ranking is not None or decision.n_features == 0:
             return decision
-        return replace(decision, ranking=self._rank_top(candidates, y, self._rng(), decision.n_features))
+        ranking = self._rank_top(candidates, y, self._rng(), decision.n_features)
+        return replace(decision, ranking=arranged(ranking, candidates))
 
     def rank_top(self, candidates: Candidates, y: np.ndarray | None, n_top: int | None) -> Ranking:
         """A ranking by a fresh copy of this ranker: what rules use in folds, draws and at several numbers of features.
@@ -187,7 +308,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """
         check_not_all_constant(candidates.table)
         rule = rule_class("top-k")(n_features=n_top)
-        ranking, decision = fresh(self, stop=n_top)._select(candidates, y, rule)
+        ranking, decision = fresh(self, stop=n_top, min_features=None)._select(candidates, y, rule)
         return decision.ranking or ranking
 
     def _rng(self) -> np.random.RandomState:
@@ -259,7 +380,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         self.n_features_ = decision.n_features
         self.n_features_in_ = X.shape[1]
         self.path_ = ranking.path
-        self.stop_ = decision
+        self.stop_ = replace(decision, reason="; ".join([decision.reason, *ranking.notes]))
         self.certificate_ = dict(ranking.certificate)
         if "own_choice" in self.provides:
             self.n_chosen_ = ranking.n_chosen
@@ -308,9 +429,16 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.supervised
         tags.input_tags.sparse = "sparse" in self.provides
+        tags.input_tags.allow_nan = self._takes_missing()
+        tags.target_tags.multi_output = "several_targets" in self.provides
         tags.array_api_support = "array_api" in self.provides
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def arranged(ranking: Ranking, candidates: Candidates) -> Ranking:
+    """A ranking with the candidates that stay in front, and without those that are not to be ranked."""
+    return ranking.without(candidates.excluded).starting_with(candidates.keep)
 
 
 R = TypeVar("R", bound=Ranker)
@@ -321,7 +449,8 @@ def fresh(ranker: R, **parameters: Any) -> R:
 
     It keeps no checkpoint either: a file can tell of one run only.
     """
-    copy = clone(ranker).set_params(**parameters)
+    copy = clone(ranker)
+    copy.set_params(**{name: value for name, value in parameters.items() if name in copy.get_params(deep=False)})
     if "checkpoint" in copy.get_params(deep=False):
         copy.set_params(checkpoint=None)
     copy.set_callbacks()

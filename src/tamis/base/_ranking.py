@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,10 @@ class Ranking:
         has no opinion.
     reason : str
         Why that many, for people.
+    notes : tuple of str
+        What else people should know of how it was found, such as that rows were sampled.
+    n_forced : int
+        How many of the order, its first, stay whatever a rule says.
     """
 
     order: np.ndarray
@@ -48,6 +52,8 @@ class Ranking:
     certificate: Mapping[str, Any] = field(default_factory=lambda: {"converged": True})
     n_chosen: int | None = None
     reason: str = ""
+    notes: tuple[str, ...] = ()
+    n_forced: int = 0
 
     @classmethod
     def from_scores(cls, scores: np.ndarray, *, rounding: float = ROUNDING.float64) -> Ranking:
@@ -76,6 +82,43 @@ class Ranking:
         scores = np.full(n_candidates, np.nan)
         scores[order] = [step.criterion for step in path]
         return cls(order, scores, tuple(path), certificate or {"converged": True, "n_iter": len(path)})
+
+    def starting_with(self, keep: np.ndarray) -> Ranking:
+        """The same with candidates that stay whatever a rule says in front, in the order in which they were decided on.
+
+        Those that the method did not rank come last among them. What the method chose is then its choice and these.
+        """
+        if keep.size == 0:
+            return self
+        is_forced = np.zeros(self.scores.size, dtype=bool)
+        is_forced[keep] = True
+        ranked = self.order[is_forced[self.order]]
+        forced = np.concatenate([ranked, keep[~np.isin(keep, ranked)]])
+        rest = self.order[~is_forced[self.order]]
+        steps = {step.feature: step for step in self.path}
+        order = np.concatenate([forced, rest])
+        path = tuple(steps.get(j, Step(j, float(self.scores[j]))) for j in order.tolist()) if steps else ()
+        n_chosen = None
+        if self.n_chosen is not None:
+            n_chosen = keep.size + int(np.count_nonzero(~is_forced[self.order[: self.n_chosen]]))
+        return replace(self, order=order, path=path, n_chosen=n_chosen, n_forced=keep.size)
+
+    def without(self, excluded: np.ndarray) -> Ranking:
+        """The same with candidates that are not to be ranked left out of the order, and without a score."""
+        if excluded.size == 0:
+            return self
+        is_out = np.zeros(self.scores.size, dtype=bool)
+        is_out[excluded] = True
+        n_chosen = self.n_chosen
+        if n_chosen is not None:
+            n_chosen = int(np.count_nonzero(~is_out[self.order[:n_chosen]]))
+        return replace(
+            self,
+            order=self.order[~is_out[self.order]],
+            scores=np.where(is_out, np.nan, self.scores),
+            path=tuple(step for step in self.path if not is_out[step.feature]),
+            n_chosen=n_chosen,
+        )
 
     def ranks(self) -> np.ndarray:
         """Rank of every candidate, 1 the best; those that were not ranked share the last one."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from tamis.base._candidates import Candidates
 from tamis.base._progress import track
-from tamis.base._ranker import Ranker
+from tamis.base._ranker import Ranker, arranged
 from tamis.base._ranking import Ranking, Step, StopDecision
 from tamis.base._rules import StoppingRule
 
@@ -50,7 +50,7 @@ class SequentialRanker(Ranker):
 
     def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
         """Take steps until the rule has seen enough, and twice as many while it keeps all that was ranked."""
-        n_top, is_nested = rule.most(candidates.n_candidates), "nested" in self.provides
+        n_top, is_nested = self._most(rule, candidates), "nested" in self.provides
         if n_top is not None and not is_nested:
             return super()._select(candidates, y, rule)
         steps = self._steps(candidates, y, self._rng(), n_top)
@@ -60,7 +60,7 @@ class SequentialRanker(Ranker):
             while True:
                 is_exhausted = not _extend(path, watched, enough) or len(path) == n_top
                 ranking = self._ranking(candidates, path)
-                decision = rule.decide(self, ranking, candidates, y, self._rule_rng(rule))
+                decision = self._decide(rule, ranking, candidates, y)
                 if is_exhausted or not is_nested or decision.n_features < len(path):
                     break
                 enough = _reaches(2 * len(path))
@@ -72,7 +72,8 @@ class SequentialRanker(Ranker):
         return ranking, decision
 
     def _ranking(self, candidates: Candidates, path: Sequence[Step]) -> Ranking:
-        return Ranking.from_path(path, candidates.n_candidates, self._certificate(path))
+        ranking = Ranking.from_path(path, candidates.n_candidates, self._certificate(path))
+        return arranged(ranking, candidates)
 
 
 def _extend(path: list[Step], steps: Iterator[Step], enough: Callable[[Sequence[Step]], bool]) -> bool:

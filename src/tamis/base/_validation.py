@@ -9,7 +9,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import PredefinedSplit, check_cv
+from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedGroupKFold, check_cv
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
@@ -20,7 +20,14 @@ _LARGEST_WEIGHT = 1e30  # of all rows together
 
 
 def check_table(
-    estimator: BaseEstimator, X: Any, y: Any = "no_validation", *, accept_sparse: bool, min_rows: int = 2
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any = "no_validation",
+    *,
+    accept_sparse: bool,
+    allow_nan: bool = False,
+    several_targets: bool = False,
+    min_rows: int = 2,
 ) -> tuple[Any, np.ndarray | None]:
     """Validate a table, and a target unless it is "no_validation", for fitting."""
     supervised = not (isinstance(y, str) and y == "no_validation")
@@ -35,6 +42,7 @@ def check_table(
             dtype=[xp.float64, xp.float32],
             ensure_all_finite=False,
             ensure_min_samples=min_rows,
+            multi_output=several_targets and supervised and _to_numpy(y).ndim == 2,
         )
     except (ValueError, TypeError) as error:
         if guilty := _non_numeric_columns(X):
@@ -44,8 +52,25 @@ def check_table(
     if sparse.issparse(table) and not table.has_canonical_format:  # entries that stand twice count as their sum
         table = table.copy()
         table.sum_duplicates()
-    _check_finite(table, estimator)
-    return table, None if target is None else _to_numpy(target)
+    _check_finite(table, estimator, allow_nan=allow_nan)
+    return table, None if target is None else _single_column(_to_numpy(target))
+
+
+def _single_column(y: np.ndarray) -> np.ndarray:
+    """A target of one column as a vector."""
+    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+
+
+def check_row_groups(row_groups: Any, X: Any) -> np.ndarray | None:
+    """Validate labels of the rows that belong together: one per row, none missing."""
+    if row_groups is None:
+        return None
+    labels = column_or_1d(_to_numpy(row_groups))
+    if labels.size != num_samples(X):
+        raise ValueError(f"X has {num_samples(X)} rows, but row_groups has {labels.size}: give one label per row")
+    if labels.dtype.kind in "fO" and (count := _count_missing(labels)):
+        raise ValueError(f"row_groups has no label in {count} of {labels.size} rows; give each row one")
+    return labels
 
 
 def check_array_library(estimator: BaseEstimator, X: Any, accepts: frozenset[str]) -> None:
@@ -93,14 +118,30 @@ def drop_weightless(
 
 
 def split_rows(
-    cv: Any, table: Any, y: np.ndarray, *, classifier: bool, kept_rows: np.ndarray | None
+    cv: Any,
+    table: Any,
+    y: np.ndarray,
+    *,
+    classifier: bool,
+    kept_rows: np.ndarray | None,
+    row_groups: np.ndarray | None = None,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Training and test rows of every fold.
 
-    Folds that are given as rows speak of the table given to ``fit``, of which ``kept_rows`` are left (None: all).
+    Folds that are given as rows speak of the table given to ``fit``, of which ``kept_rows`` are left (None: all). A
+    number of folds keeps the rows of a group together, where there are groups.
     """
+    if row_groups is not None and (cv is None or isinstance(cv, Integral)):
+        n_folds = min(5 if cv is None else int(cv), np.unique(row_groups).size)
+        cv = StratifiedGroupKFold(n_folds) if classifier else GroupKFold(n_folds)
     splitter = check_cv(cv, y, classifier=classifier)
-    folds = list(splitter.split(table, y))
+    try:
+        folds = list(splitter.split(table, y, row_groups))
+    except ValueError as error:
+        if row_groups is None and "'groups' parameter" in str(error):
+            name = type(splitter).__name__
+            raise ValueError(f"{name} needs to know which rows belong together: fit(X, y, row_groups=...)") from error
+        raise
     names_rows = isinstance(cv, PredefinedSplit) or not (cv is None or isinstance(cv, Integral) or hasattr(cv, "split"))
     if kept_rows is None or not names_rows:
         return folds
@@ -110,6 +151,13 @@ def split_rows(
 def _places(rows: np.ndarray, kept_rows: np.ndarray) -> np.ndarray:
     """Places of the given rows among those that are kept; the others are left out."""
     return np.flatnonzero(np.isin(kept_rows, rows))
+
+
+def frame_library(X: Any) -> str | None:
+    """Name of the library of a data frame; None for anything else."""
+    if not nw.dependencies.is_into_dataframe(X):
+        return None
+    return nw.from_native(X, eager_only=True).implementation.to_native_namespace().__name__.split(".")[0]
 
 
 def known_names(estimator: BaseEstimator) -> Any:
@@ -130,10 +178,11 @@ def _check_target(y: Any, X: Any) -> Any:
     if num_samples(X) != num_samples(y):
         raise ValueError(f"X has {num_samples(X)} rows, but y has {num_samples(y)}: give one target per row")
     values = _to_numpy(y)
-    if values.ndim == 1 and values.dtype.kind in "fO":
+    if values.ndim <= 2 and values.dtype.kind in "fO":
+        n_rows, values = values.shape[0] if values.ndim else 0, values.ravel()
         for word, count in (("NaN or no label", _count_missing(values)), ("infinity", _count_infinite(values))):
             if count:
-                raise ValueError(f"Input y contains {word} in {count} of {values.size} rows; drop those rows first")
+                raise ValueError(f"Input y contains {word} in {count} of {n_rows} rows; drop those rows first")
     return y
 
 
@@ -193,7 +242,7 @@ def _enumerate_columns(columns: list[str]) -> str:
     return f"column {named} is" if len(columns) == 1 else f"columns {named} are"
 
 
-def _check_finite(X: Any, estimator: BaseEstimator) -> None:
+def _check_finite(X: Any, estimator: BaseEstimator, *, allow_nan: bool) -> None:
     """One cheap pass; only a table that fails it is searched column by column."""
     values = X.data if sparse.issparse(X) else X
     xp, _ = get_namespace(values)
@@ -201,10 +250,8 @@ def _check_finite(X: Any, estimator: BaseEstimator) -> None:
         if bool(xp.isfinite(xp.sum(values))) or bool(xp.all(xp.isfinite(values))):
             return
     dense_rows = X.tocoo() if sparse.issparse(X) else None
-    for test, word, (kind, cure) in (
-        (np.isnan, "NaN", ("missing", "impute")),
-        (np.isinf, "infinity", ("infinite", "replace")),
-    ):
+    missing, infinite = (np.isnan, "NaN", ("missing", "impute")), (np.isinf, "infinity", ("infinite", "replace"))
+    for test, word, (kind, cure) in (infinite,) if allow_nan else (missing, infinite):
         if dense_rows is not None:
             counts = np.bincount(dense_rows.col[test(dense_rows.data)], minlength=X.shape[1])
         else:

@@ -14,7 +14,7 @@ class WeightedRanker(Ranker):
     provides: ClassVar[frozenset[str]] = Ranker.provides | {"sample_weight"}
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> WeightedRanker:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, row_groups: Any = None) -> WeightedRanker:
         """Rank the features of ``X`` and decide how many to keep.
 
         Parameters
@@ -22,11 +22,13 @@ class WeightedRanker(Ranker):
         X : table of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts.
+            How often each row counts; stopping rules take its sum as the number of samples.
+        row_groups : array-like of shape (n_samples,), default=None
+            Which rows belong together, such as those of one patient, for rules that split rows.
 
         Returns
         -------
         self
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, row_groups)
         return self

@@ -189,7 +189,7 @@ class MachineScaling(EarlyStoppedScaling):
         self, candidates: Candidates, y: np.ndarray, problem: LinearProblem, n_top: int | None
     ) -> float:
         """The smallest cost with the least error on held-out rows, with as many features as are asked for."""
-        folds = validation_folds(self.cv, candidates.table, y, problem.classes, self._kept_rows)
+        folds = validation_folds(self.cv, candidates, y, problem.classes, self._kept_rows)
         if folds is None:
             return 1.0
         tasks = [(float(C), train, test) for C in _COSTS for train, test in folds]

@@ -17,7 +17,7 @@ from tamis.rank._linear_problem import LinearProblem
 
 
 def validation_folds(
-    cv: Any, table: Any, y: np.ndarray, classes: np.ndarray | None, kept_rows: np.ndarray | None
+    cv: Any, candidates: Candidates, y: np.ndarray, classes: np.ndarray | None, kept_rows: np.ndarray | None
 ) -> list[tuple[np.ndarray, np.ndarray]] | None:
     """Training and test rows; None where a class, or the table, is too small to be in all of them.
 
@@ -27,14 +27,17 @@ def validation_folds(
     """
     if classes is not None:
         y = np.searchsorted(classes, y)  # labels may be objects, which cannot be stratified
-    if cv is None or isinstance(cv, Integral):
+    row_groups = candidates.row_groups
+    if row_groups is None and (cv is None or isinstance(cv, Integral)):
         fewest = len(y) // 2 if classes is None else int(np.bincount(y).min())
         n_folds = min(5 if cv is None else int(cv), fewest)
         if n_folds < 2:
             return None
         kind = KFold if classes is None else StratifiedKFold
         cv = kind(n_folds, shuffle=True, random_state=0)
-    folds = split_rows(cv, table, y, classifier=classes is not None, kept_rows=kept_rows)
+    folds = split_rows(
+        cv, candidates.table, y, classifier=classes is not None, kept_rows=kept_rows, row_groups=row_groups
+    )
     if classes is not None:
         folds = [(train, test) for train, test in folds if np.unique(y[train]).size == classes.size]
     return folds or None

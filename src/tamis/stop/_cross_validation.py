@@ -104,8 +104,14 @@ class CrossValidation(StoppingRule, name="cross-validation"):
         y = np.asarray(y)
         estimator = _default_estimator(y) if self.estimator is None else self.estimator
         sizes = self._sizes(ranking.order.size)
+        sizes = np.unique(np.maximum(sizes, max(ranking.n_forced, 1)))
         folds = split_rows(
-            self.cv, candidates.table, y, classifier=is_classifier(estimator), kept_rows=ranker._kept_rows
+            self.cv,
+            candidates.table,
+            y,
+            classifier=is_classifier(estimator),
+            kept_rows=ranker._kept_rows,
+            row_groups=candidates.row_groups,
         )
         with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
             results = parallel(

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from tamis.base import Step
 
-def kept_below(curve: np.ndarray, limit: float) -> int:
-    """How many features come before the first whose figure exceeds the limit."""
-    refused = np.flatnonzero(curve > limit)
+
+def kept_below(curve: np.ndarray, limit: float, n_forced: int = 0) -> int:
+    """How many features come before the first whose figure exceeds the limit; the first ``n_forced`` always do."""
+    refused = n_forced + np.flatnonzero(curve[n_forced:] > limit)
     return int(refused[0]) if refused.size else curve.size
+
+
+def n_forced_steps(path: Sequence[Step]) -> int:
+    """How many steps of a path, its first, were taken whatever a rule says."""
+    return sum(step.info.get("forced", False) for step in path)
 
 
 def apart(value: float, limit: float) -> str:

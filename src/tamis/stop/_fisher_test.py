@@ -13,7 +13,7 @@ from sklearn.base import clone
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, Ranker, Ranking, Step, StopDecision, StoppingRule
 from tamis.kernels.probe.law import probe_survival
-from tamis.stop._cut import apart, kept_below
+from tamis.stop._cut import apart, kept_below, n_forced_steps
 
 
 class FisherTest(StoppingRule, name="fisher-test"):
@@ -75,7 +75,7 @@ class FisherTest(StoppingRule, name="fisher-test"):
         """Whether a feature failed the test ``n_beyond`` steps ago."""
         if self.against == "complete":
             return False
-        return len(path) > kept_below(_next_p_values(path), self.risk) + self.n_beyond
+        return len(path) > kept_below(_next_p_values(path), self.risk, n_forced_steps(path)) + self.n_beyond
 
     def decide(
         self,
@@ -92,7 +92,7 @@ class FisherTest(StoppingRule, name="fisher-test"):
         else:
             p_values, sizes = _complete_p_values(path), np.arange(len(path))
         # refused as the next feature, or accepted as a model that lacks nothing: the same cut
-        kept = kept_below(p_values, self.risk)
+        kept = kept_below(p_values, self.risk, ranking.n_forced)
         return StopDecision(
             kept,
             self._reason(candidates, path, p_values, kept),

@@ -10,6 +10,7 @@ import numpy as np
 
 from tamis._sklearn import Interval
 from tamis.base import Candidates, Ranking, Step, StopDecision, StoppingRule
+from tamis.stop._cut import n_forced_steps
 
 
 class LeaveOneOut(StoppingRule, name="leave-one-out"):
@@ -57,7 +58,8 @@ class LeaveOneOut(StoppingRule, name="leave-one-out"):
         """Whether the minimum lies ``patience`` steps back."""
         if self.patience is None:
             return False
-        return len(path) - 1 - int(np.argmin([step.info["press"] for step in path])) >= self.patience
+        errors = [step.info["press"] for step in path[n_forced_steps(path) :]]
+        return len(errors) > self.patience and len(errors) - 1 - int(np.argmin(errors)) >= self.patience
 
     def decide(
         self,
@@ -69,7 +71,7 @@ class LeaveOneOut(StoppingRule, name="leave-one-out"):
     ) -> StopDecision:
         """Cut at the smallest leave-one-out error."""
         curve = np.array([ranker.null_press_, *(step.info["press"] for step in ranking.path)])
-        kept = int(np.argmin(curve))
+        kept = ranking.n_forced + int(np.argmin(curve[ranking.n_forced :]))
         reason = f"the leave-one-out error is smallest ({curve[kept]:.4g}) with {kept} {candidates.noun}s"
         if kept == 0:
             reason = f"no number of {candidates.noun}s predicts better than the mean alone (error {curve[0]:.4g})"

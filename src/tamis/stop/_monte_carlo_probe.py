@@ -20,6 +20,7 @@ from tamis.base import (
     Ranking,
     StopDecision,
     StoppingRule,
+    arranged,
     finish,
     fresh,
     track,
@@ -156,7 +157,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             none_kept = np.empty(0, dtype=int)
             feature_scores, copy_scores = self._draw(ranker, candidates, y, seeds, error_control, none_kept)
             scores, n_drawn = _aggregate_draws(feature_scores, ranker.one_shot), len(feature_scores)
-            p_values = error_control.p_values(scores, copy_scores, len(copy_scores))
+            p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=candidates.keep.tolist())
         return self._decision(candidates, ranking, scores, p_values, n_drawn)
 
     def _draw(
@@ -180,7 +181,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
                 copy_scores.append(of_copies)
                 if len(feature_scores) % _BATCH == 0 and len(feature_scores) < len(seeds):
                     scores = _aggregate_draws(np.array(feature_scores), ranker.one_shot)
-                    if error_control.settled(scores, np.array(copy_scores), len(seeds)):
+                    if error_control.settled(scores, np.array(copy_scores), len(seeds), candidates.keep.tolist()):
                         break
         return np.array(feature_scores), np.array(copy_scores)
 
@@ -238,8 +239,13 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         steps = {step.feature: step for step in ranking.path}
         order = np.argsort(-scores, kind="stable")
         order = order[scores[order] > -np.inf]
+        path = tuple(steps[j] for j in order if j in steps)
+        steadier = arranged(Ranking(order, scores, path, ranking.certificate, notes=ranking.notes), candidates)
+        order = steadier.order
+        p_values = p_values.copy()
+        p_values[candidates.keep] = 0.0  # they stay whatever their chance is
         curve = np.maximum.accumulate(p_values[order])
-        kept = kept_below(curve, level)
+        kept = kept_below(curve, level, steadier.n_forced)
         standing = "risk" if self.fdr is None else "false discovery rate"
         if kept == order.size:
             reason = f"all {kept} ranked {candidates.noun}s stand out from permuted copies at a {standing} of {level:g}"
@@ -255,7 +261,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             curve_at=np.arange(1, curve.size + 1),
             threshold=level,
             label=f"chance that a permuted {candidates.noun} does better" if self.fdr is None else "adjusted p-value",
-            ranking=Ranking(order, scores, tuple(steps[j] for j in order if j in steps), ranking.certificate),
+            ranking=steadier,
         )
 
 

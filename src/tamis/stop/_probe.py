@@ -14,7 +14,7 @@ from tamis.base import Candidates, Ranker, Ranking, Step, StopDecision, Stopping
 from tamis.kernels.probe.law import best_of, check_draws, enough_draws, probe_survival, shape_moments, tail_error
 from tamis.kernels.solvers.group_search import GroupSearch
 from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
-from tamis.stop._cut import apart, kept_below
+from tamis.stop._cut import apart, kept_below, n_forced_steps
 from tamis.stop._permuted_cosines import permuted_counts
 
 _TAIL_ERROR = 0.25  # share by which the Gaussian law may err before "auto" turns to permutations
@@ -121,7 +121,8 @@ class Probe(StoppingRule, name="probe"):
     def enough(self, path: Sequence[Step]) -> bool:
         """Whether the analytic law refused a feature ``n_beyond`` steps ago; looser where permutations decide."""
         limit = self.risk if self.null == "gaussian" else max(self.risk, 0.5)
-        return len(path) > kept_below(self._curve(path, self._analytic(path)), limit) + self.n_beyond
+        curve = self._curve(path, self._analytic(path))
+        return len(path) > kept_below(curve, limit, n_forced_steps(path)) + self.n_beyond
 
     def _analytic(self, path: Sequence[Step]) -> list[float]:
         """Chance per step that the probe does better, by the Gaussian law."""
@@ -129,6 +130,8 @@ class Probe(StoppingRule, name="probe"):
 
     def _analytic_at(self, step: Step) -> float:
         info = step.info
+        if info["forced"]:  # it stays whatever its chance is, and takes nothing from the risk of the others
+            return 0.0
         survival = probe_survival(step.criterion, info["dof"], info["n_targets"], info["n_columns"])  # Eq. (3)
         return survival if self.correction == "none" else best_of(survival, info["n_candidates"])
 
@@ -152,7 +155,7 @@ class Probe(StoppingRule, name="probe"):
         if self.null != "gaussian" and path:
             chances = self._by_permutation(ranker, path, candidates, y, rng)
         curve = self._curve(path, chances)
-        kept = kept_below(curve, self.risk)
+        kept = kept_below(curve, self.risk, ranking.n_forced)
         return StopDecision(
             kept,
             self._reason(candidates, path, curve, kept),
@@ -188,6 +191,10 @@ class Probe(StoppingRule, name="probe"):
         moments = self._moments_of_columns(search, rng) if self.null == "auto" else None
         chances: list[float] = []
         for step in track(ranker, path, task_name="probe"):
+            if step.info["forced"]:
+                chances.append(0.0)
+                search.select(step.feature)
+                continue
             if moments is None or self._far_from_gaussian(search, step, moments):
                 search.update_candidates()
                 chances.append(self._permuted_chance(search, step, rng))

@@ -28,10 +28,10 @@ class FamilyRisk:
                 return p_values
             out |= joined
 
-    def settled(self, scores: np.ndarray, shadow: np.ndarray, n_draws: int) -> bool:
+    def settled(self, scores: np.ndarray, shadow: np.ndarray, n_draws: int, passed: Sequence[int] = ()) -> bool:
         """Whether the draws to come decide nothing: same features if all of them, or none, reached every feature."""
-        fewest = self.p_values(scores, shadow, n_draws) <= self.level
-        most = self.p_values(scores, shadow, n_draws, extra=n_draws - len(shadow)) <= self.level
+        fewest = self.p_values(scores, shadow, n_draws, passed=passed) <= self.level
+        most = self.p_values(scores, shadow, n_draws, extra=n_draws - len(shadow), passed=passed) <= self.level
         return bool(np.array_equal(fewest, most))
 
 
@@ -51,6 +51,6 @@ class FalseDiscoveryRate:
         adjusted[order] = np.minimum(np.minimum.accumulate(stepped[::-1])[::-1], 1.0)
         return adjusted
 
-    def settled(self, scores: np.ndarray, shadow: np.ndarray, n_draws: int) -> bool:
+    def settled(self, scores: np.ndarray, shadow: np.ndarray, n_draws: int, passed: Sequence[int] = ()) -> bool:
         """Pooled p-values move with every draw."""
         return False

@@ -71,14 +71,17 @@ class TopK(StoppingRule, name="top-k"):
         rng: np.random.RandomState,
     ) -> StopDecision:
         """Cut at the given number."""
-        asked = self.most(ranking.scores.size)
+        n_rankable = candidates.n_rankable
+        asked = self.most(n_rankable)
         kept = min(asked, ranking.order.size)
         noun = candidates.noun
+        by_default = isinstance(ranker.stop, str) and ranker.stop == "auto"
+        whose = f"the default of {type(ranker).__name__}" if by_default else "as asked"
         if kept < asked:
             few = f"all {kept} {noun}s that could be ranked, though {asked} were asked for"
             reason = f"{few}: the others add nothing, or have no weight"
         elif self.n_features is None:
-            reason = f"all {kept} {noun}s, as asked"
+            reason = f"all {kept} {noun}s, {whose}"
         else:
-            reason = f"the first {kept} of {ranking.scores.size} {noun}s, as asked"
+            reason = f"the first {kept} of {n_rankable} {noun}s, {whose}"
         return StopDecision(kept, reason)

@@ -41,6 +41,20 @@ def to_numpy(values: Array) -> np.ndarray:
     return values if isinstance(values, np.ndarray) else move_to(values, xp=np, device="cpu")
 
 
+def blank_columns(X: Array, columns: np.ndarray) -> Array:
+    """A copy of a table whose given columns hold zeros."""
+    kept = np.ones(X.shape[1], dtype=bool)
+    kept[columns] = False
+    if sparse.issparse(X):
+        blanked = (X @ sparse.diags_array(kept.astype(X.dtype))).asformat(X.format)
+        blanked.eliminate_zeros()
+        return blanked
+    if isinstance(X, np.ndarray):
+        return np.where(kept, X, X.dtype.type(0))  # where a product would leave NaN
+    xp, is_array_api, device = get_namespace_and_device(X)
+    return X * (xp.asarray(kept, dtype=X.dtype, device=device) if is_array_api else kept.astype(X.dtype))
+
+
 class Columns(ABC):
     """What a least-squares search may ask of its candidates.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 _MOST_INTEGER_CLASSES = 20
+_FEWEST_COUNTS = 5
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,34 @@ def infer_task(y: np.ndarray) -> str:
     whole = bool(np.all(distinct == np.round(distinct)))
     few = distinct.size <= 2 or (whole and distinct.size <= _MOST_INTEGER_CLASSES)
     return "classification" if few else "regression"
+
+
+def describe_target(y: np.ndarray, task: str) -> str:
+    """What a target was taken for, in words."""
+    if task == "classification":
+        return f"y taken as {np.unique(y).size} classes"
+    return "y taken as a quantity" if y.ndim == 1 else f"y taken as {y.shape[1]} quantities"
+
+
+def looks_like_counts(y: np.ndarray) -> bool:
+    """Whether whole numbers that could be labels are rather counts or ratings.
+
+    These are five or more values from zero up with hardly a gap between them, whose frequencies differ and fall from
+    the most frequent value to both sides, up to what chance explains. Codes of classes are mostly of similar frequency,
+    or in no order.
+    """
+    if y.ndim != 1 or y.dtype.kind not in "fiu":
+        return False
+    values, counts = np.unique(y, return_counts=True)
+    if values.size < _FEWEST_COUNTS or values[0] < 0 or np.any(values != np.round(values)):
+        return False
+    has_gaps = values.size < 0.7 * (values[-1] - values[0] + 1)
+    chi2 = np.sum((counts - counts.mean()) ** 2) / counts.mean()
+    is_uniform = chi2 < 2 * (values.size - 1) + 10  # far in the tail of its law
+    rise = np.diff(counts) / np.sqrt(counts[1:] + counts[:-1])  # in standard deviations
+    mode = int(counts.argmax())
+    is_unimodal = bool(np.all(rise[:mode] > -2) and np.all(rise[mode:] < 2))
+    return is_unimodal and not has_gaps and not bool(is_uniform)
 
 
 def encode_target(y: np.ndarray, task: str = "auto") -> Target:

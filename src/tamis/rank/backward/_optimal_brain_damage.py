@@ -41,6 +41,8 @@ class OptimalBrainDamage(EliminationRanker):
         which needs none; sparse tables are welcome then.
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     step : int, float or "halving", default=0.2
         Weights of the network, or inputs of the estimator, to delete at a time: a count, a fraction of those left, or
         down to the next power of two.
@@ -114,6 +116,9 @@ class OptimalBrainDamage(EliminationRanker):
         estimator: Any = None,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         step: float | str = 0.2,
         hidden_units: tuple[int, ...] = (10,),
         alpha: float = 1e-2,
@@ -125,7 +130,7 @@ class OptimalBrainDamage(EliminationRanker):
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.step = step
         self.hidden_units = hidden_units
         self.alpha = alpha

@@ -79,6 +79,8 @@ class PerceptronElimination(BackwardRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" is the method's own choice, :class:`~tamis.stop.OwnChoice`.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     alpha : float, default=0.5
         Share of the margin to do without, in (0, 1]: ALMA finds at least 1 - alpha of the largest one, and leaving
         features out costs at most alpha of that.
@@ -154,6 +156,7 @@ class PerceptronElimination(BackwardRanker):
     """
 
     one_shot: ClassVar[bool] = False
+    tasks: ClassVar[frozenset[str]] = frozenset({"classification"})
     provides: ClassVar[frozenset[str]] = Ranker.provides | {"own_choice", "sparse"}
     natural_stop: ClassVar[tuple[str, dict[str, Any]]] = ("own-choice", {})
 
@@ -172,6 +175,9 @@ class PerceptronElimination(BackwardRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         alpha: float = 0.5,
         slack: float = 1.0,
         step: float | str = 0.1,
@@ -180,7 +186,7 @@ class PerceptronElimination(BackwardRanker):
         standardize: bool = True,
         random_state: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.alpha = alpha
         self.slack = slack
         self.step = step

@@ -56,6 +56,8 @@ class RFE(BackwardRanker):
         again.
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half. With ``groups`` it counts groups.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     step : int, float or "halving", default=1
         Features to eliminate at a time, the fraction of the remaining ones, or down to a power of two. With ``groups``
         it counts groups.
@@ -149,6 +151,9 @@ class RFE(BackwardRanker):
         estimator: Any = "auto",
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         step: StepSize = 1,
         C: float = 1.0,
         kernel: Any = "linear",
@@ -165,7 +170,7 @@ class RFE(BackwardRanker):
         tol: float = 1e-10,
     ) -> None:
         self.estimator = estimator
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.step = step
         self.C = C
         self.kernel = kernel
@@ -283,7 +288,8 @@ class WeightElimination(Elimination):
 
     def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
         """The least, without computing all criteria where the solver can do that."""
-        least = self.solver.least() if n_to_eliminate(step, self.n_remaining) == 1 else None
+        one_leaves = n_to_eliminate(step, self.n_remaining) == 1
+        least = self.solver.least() if one_leaves and self.keep.size == 0 else None
         return super().next_to_leave(step) if least is None else (np.array([least[0]]), np.array([least[1]]))
 
     def remove(self, leaving: np.ndarray) -> None:

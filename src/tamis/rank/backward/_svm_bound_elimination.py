@@ -59,6 +59,8 @@ class SVMBoundElimination(BackwardRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     bound : {"radius-margin", "span"}, default="radius-margin"
     criterion : {"fixed", "retrain", "derivative", "descent"}, default="fixed"
         "fixed": the bound without the feature, at the same :math:`\alpha`. "retrain": after retraining, at the cost
@@ -148,6 +150,7 @@ class SVMBoundElimination(BackwardRanker):
     array(['x0', 'x1', 'x2'], dtype=object)
     """
 
+    tasks: ClassVar[frozenset[str]] = frozenset({"classification"})
     provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "sparse"}
     one_shot: ClassVar[bool] = False
 
@@ -169,6 +172,9 @@ class SVMBoundElimination(BackwardRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         bound: str = "radius-margin",
         criterion: str = "fixed",
         radius: str = "variance",
@@ -183,7 +189,7 @@ class SVMBoundElimination(BackwardRanker):
         max_iter: int = 10_000,
         groups: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.bound = bound
         self.criterion = criterion
         self.radius = radius

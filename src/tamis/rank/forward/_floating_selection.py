@@ -32,6 +32,8 @@ class FloatingSelection(Ranker):
         Whose cross-validated score is J; None for least squares.
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     n_beyond : int, default=2
         The search goes on until so many more features are in than are asked for: it may come back with a better set.
     cv : int, splitter or iterable, default=5
@@ -105,13 +107,16 @@ class FloatingSelection(Ranker):
         estimator: Any = None,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         n_beyond: int = 2,
         cv: Any = 5,
         scoring: Any = None,
         task: str = "auto",
     ) -> None:
         self.estimator = estimator
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_beyond = n_beyond
         self.cv = cv
         self.scoring = scoring

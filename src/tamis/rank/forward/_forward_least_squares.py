@@ -15,7 +15,7 @@ from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.copies import distinct_columns
 from tamis.kernels.solvers.group_search import GroupDirection, GroupSearch
 from tamis.kernels.solvers.orthogonal_search import Direction, OrthogonalSearch
-from tamis.rank.forward._least_squares import LeastSquaresRanker
+from tamis.rank.forward._least_squares import Idle, LeastSquaresRanker, starting_with
 
 
 class ForwardLeastSquares(LeastSquaresRanker):
@@ -31,6 +31,8 @@ class ForwardLeastSquares(LeastSquaresRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" is ``Probe(risk=0.05)``.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     algorithm : {"omp", "lars"}, default="omp"
         "lars" takes the order in which features enter scikit-learn's least-angle regression instead (one target only).
     task : {"auto", "regression", "classification"}, default="auto"
@@ -78,6 +80,9 @@ class ForwardLeastSquares(LeastSquaresRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         algorithm: str = "omp",
         task: str = "auto",
         multiclass: str = "joint",
@@ -87,7 +92,7 @@ class ForwardLeastSquares(LeastSquaresRanker):
         dictionary: Any = None,
         groups: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.algorithm = algorithm
         self.task = task
         self.multiclass = multiclass
@@ -97,23 +102,29 @@ class ForwardLeastSquares(LeastSquaresRanker):
         self.dictionary = dictionary
         self.groups = groups
 
-    def _directions(self, columns: Columns, Y: np.ndarray, n_top: int | None) -> Iterator[Direction]:
+    def _directions(
+        self, columns: Columns, Y: np.ndarray, n_top: int | None, keep: np.ndarray
+    ) -> Iterator[Direction | Idle]:
         search = OrthogonalSearch(
             columns, Y, project_candidates=False, tol=self.tol, limit=n_top if self.algorithm == "omp" else None
         )
         if self.algorithm == "omp":
-            return iter(search)
+            return starting_with(search, keep)
         if self.dictionary is not None or Y.shape[1] > 1:
             raise ValueError(
                 "algorithm='lars' takes neither a dictionary nor more than two classes at once; use algorithm='omp', "
                 "or multiclass='ovr' or 'ovo'"
             )
+        if keep.size:
+            raise ValueError("algorithm='lars' cannot start from the columns of keep; use algorithm='omp'")
         return search.follow(_lars_order(columns, search, n_top))
 
-    def _group_directions(self, columns: Columns, members: list[np.ndarray], Y: np.ndarray) -> Iterable[GroupDirection]:
+    def _group_directions(
+        self, columns: Columns, members: list[np.ndarray], Y: np.ndarray, keep: np.ndarray
+    ) -> Iterable[GroupDirection | Idle]:
         if self.algorithm == "lars":
             raise ValueError("algorithm='lars' takes no groups of columns; use algorithm='omp'")
-        return GroupSearch(columns, members, Y, project_candidates=False, tol=self.tol)
+        return starting_with(GroupSearch(columns, members, Y, project_candidates=False, tol=self.tol), keep)
 
 
 def _lars_order(columns: Columns, search: OrthogonalSearch, limit: int | None) -> list[int]:

@@ -37,6 +37,8 @@ class Grafting(Ranker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a weight in the minimum of C.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     loss : {"auto", "logistic", "squared", "squared_hinge"}, default="auto"
         :math:`\log(1 + e^{-yf})`, :math:`\frac{1}{2} (f - y)^2` or :math:`\max(0, 1 - yf)^2`, where classes are
         :math:`y = \pm 1`. "auto" is logistic for classes and squared for a quantity.
@@ -148,6 +150,9 @@ class Grafting(Ranker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         loss: str = "auto",
         alpha: float | str = "auto",
         l2: float = 0.0,
@@ -159,7 +164,7 @@ class Grafting(Ranker):
         task: str = "auto",
         groups: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.loss = loss
         self.alpha = alpha
         self.l2 = l2
@@ -208,7 +213,8 @@ class Grafting(Ranker):
     def _graft(self, problem: GraftingProblem, candidates: Candidates, n_top: int | None) -> Ranking:
         """Rank by when the first weight entered: for good at one alpha, for the first time along a path."""
         search = problem.search
-        by_path = self.alpha == "path" or (self.alpha == "auto" and not self._method_sets_size())
+        is_own_choice = n_top is None and self._method_sets_size()
+        by_path = self.alpha == "path" or (self.alpha == "auto" and not is_own_choice)
         if by_path:
             grafts = _follow_path(search, candidates, n_top)
         else:

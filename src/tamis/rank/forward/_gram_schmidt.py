@@ -11,7 +11,7 @@ from tamis._sklearn import StrOptions
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.solvers.group_search import GroupDirection, GroupSearch
 from tamis.kernels.solvers.orthogonal_search import Direction, OrthogonalSearch
-from tamis.rank.forward._least_squares import LeastSquaresRanker
+from tamis.rank.forward._least_squares import Idle, LeastSquaresRanker, starting_with
 
 
 class GramSchmidt(LeastSquaresRanker):
@@ -30,6 +30,8 @@ class GramSchmidt(LeastSquaresRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" is the calibrated random probe at a risk of 5 %, ``Probe(risk=0.05)``.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     task : {"auto", "regression", "classification"}, default="auto"
         "auto" takes labels, two distinct values, or at most 20 distinct whole numbers as classes.
     multiclass : {"joint", "ovr", "ovo"}, default="joint"
@@ -96,6 +98,9 @@ class GramSchmidt(LeastSquaresRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         task: str = "auto",
         multiclass: str = "joint",
         fit_intercept: bool = True,
@@ -105,7 +110,7 @@ class GramSchmidt(LeastSquaresRanker):
         dictionary: Any = None,
         groups: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.task = task
         self.multiclass = multiclass
         self.fit_intercept = fit_intercept
@@ -115,8 +120,13 @@ class GramSchmidt(LeastSquaresRanker):
         self.dictionary = dictionary
         self.groups = groups
 
-    def _directions(self, columns: Columns, Y: np.ndarray, n_top: int | None) -> Iterator[Direction]:
-        return iter(OrthogonalSearch(columns, Y, orthogonalization=self.orthogonalization, tol=self.tol, limit=n_top))
+    def _directions(
+        self, columns: Columns, Y: np.ndarray, n_top: int | None, keep: np.ndarray
+    ) -> Iterator[Direction | Idle]:
+        search = OrthogonalSearch(columns, Y, orthogonalization=self.orthogonalization, tol=self.tol, limit=n_top)
+        return starting_with(search, keep)
 
-    def _group_directions(self, columns: Columns, members: list[np.ndarray], Y: np.ndarray) -> Iterable[GroupDirection]:
-        return GroupSearch(columns, members, Y, tol=self.tol)
+    def _group_directions(
+        self, columns: Columns, members: list[np.ndarray], Y: np.ndarray, keep: np.ndarray
+    ) -> Iterable[GroupDirection | Idle]:
+        return starting_with(GroupSearch(columns, members, Y, tol=self.tol), keep)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -13,8 +14,8 @@ from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tamis._sklearn import HasMethods, Interval, StrOptions, check_feature_names_in, fit_context
-from tamis.base import GROUPS_CONSTRAINT, Candidates, DictionaryCandidates, Ranker, SequentialRanker, Step
+from tamis._sklearn import HasMethods, Interval, StrOptions, check_feature_names_in
+from tamis.base import GROUPS_CONSTRAINT, Candidates, DictionaryCandidates, SequentialRanker, Step, WeightedRanker
 from tamis.base._validation import known_names
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
@@ -25,7 +26,7 @@ from tamis.rank._subproblems import SubproblemMixin
 from tamis.rank.forward._least_squares_model import LeastSquaresModel, Term, model_from_path
 
 
-class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
+class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
     """Sequential ranker whose k-th step extends a linear model: it provides ``"nested_linear"``.
 
     Rules that require ``"nested_linear"`` find in every ``Step.info``: ``dof`` (dimension of the space in which the
@@ -33,18 +34,17 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
     ``fit_intercept``, ``null_press_`` and :meth:`encode_target` to look at the data again.
     """
 
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {
+    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {
         "array_api",
         "dictionary",
         "groups",
         "nested_linear",
-        "sample_weight",
         "sparse",
     }
     natural_stop: ClassVar = ("probe", {"risk": 0.05})
 
     _parameter_constraints: ClassVar[dict] = {
-        **Ranker._parameter_constraints,
+        **WeightedRanker._parameter_constraints,
         "task": [StrOptions({"auto", "regression", "classification"})],
         "multiclass": [StrOptions({"joint", "ovr", "ovo"})],
         "fit_intercept": ["boolean"],
@@ -61,30 +61,16 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
     groups: Any
 
     @abstractmethod
-    def _directions(self, columns: Columns, Y: np.ndarray, n_top: int | None) -> Iterator[Direction]:
-        """The method's search."""
+    def _directions(
+        self, columns: Columns, Y: np.ndarray, n_top: int | None, keep: np.ndarray
+    ) -> Iterator[Direction | Idle]:
+        """The method's search, from the candidates that stay on."""
 
     @abstractmethod
-    def _group_directions(self, columns: Columns, members: list[np.ndarray], Y: np.ndarray) -> Iterable[GroupDirection]:
+    def _group_directions(
+        self, columns: Columns, members: list[np.ndarray], Y: np.ndarray, keep: np.ndarray
+    ) -> Iterable[GroupDirection | Idle]:
         """The same among groups of columns."""
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LeastSquaresRanker:
-        """Rank the features of ``X`` and decide how many to keep.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts; the stopping rules take its sum as the number of samples.
-
-        Returns
-        -------
-        self
-        """
-        self._fit(X, y, sample_weight)
-        return self
 
     def _make_candidates(self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None) -> Candidates:
         if self.dictionary is not None and self.groups is not None:
@@ -136,10 +122,11 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         columns = candidates.as_columns(fit_intercept=self.fit_intercept)
         self._set_null_model(columns, target.values, target.classes, candidates.sample_weight)
         n_top = min((most for most in (n_top, self.max_features) if most is not None), default=None)
+        n_top = None if n_top is None else max(n_top, candidates.keep.size)
         if candidates.members is None:
-            directions: Iterable[Any] = self._directions(columns, target.values, n_top)
+            directions: Iterable[Any] = self._directions(columns, target.values, n_top, candidates.keep)
         else:
-            directions = self._group_directions(columns, candidates.members, target.values)
+            directions = self._group_directions(columns, candidates.members, target.values, candidates.keep)
         return islice(self._described(candidates, columns, target.values, directions), n_top)
 
     def _path_along(self, candidates: Candidates, y: np.ndarray | None, order: np.ndarray) -> tuple[Step, ...]:
@@ -152,14 +139,14 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
         candidates: Candidates,
         columns: Columns,
         values: np.ndarray,
-        directions: Iterable[Direction | GroupDirection],
+        directions: Iterable[Direction | GroupDirection | Idle],
     ) -> Iterator[Step]:
         """Directions as steps, with the error of the least-squares model that they build."""
         xp = columns.xp
         residual = columns.center_rows(columns.as_array(values))
         leverage = columns.sqrt_weight**2 / columns.total if self.fit_intercept else 0 * columns.sqrt_weight
         total2, n_terms = float(xp.sum(residual**2)), 0
-        for step in directions:
+        for place, step in enumerate(directions):
             added = [step] if isinstance(step, Direction) else step.directions
             for each in added:
                 q = columns.as_array(each.q) if isinstance(each, ColumnDirection) else each.q
@@ -182,10 +169,25 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
                     "press": np.inf if bool(xp.any(factor <= FULL_LEVERAGE)) else press / columns.total,
                     "redundant": np.array([candidates.label(j) for j in step.redundant.tolist()]),
                     "orthogonality": step.orthogonality_loss,
-                    "terms": tuple(_term(columns, each) for each in added),
+                    "terms": self._terms(candidates, columns, step, added),
+                    "forced": place < candidates.keep.size,
                 },
             )
             n_terms += len(added)
+
+    def _terms(
+        self,
+        candidates: Candidates,
+        columns: Columns,
+        step: Direction | GroupDirection | Idle,
+        added: Sequence[Direction | ColumnDirection],
+    ) -> tuple[Term, ...]:
+        """What the model needs to know of a step; columns of a candidate that adds nothing have a weight of zero."""
+        if not isinstance(step, Idle):
+            return tuple(_term(columns, each) for each in added)
+        nothing = np.zeros(len(self._target_mean))
+        own = candidates.columns_of(np.array([step.feature])).tolist()
+        return tuple(Term(j, np.empty(0), nothing, 0.0) for j in own)
 
     def _set_null_model(
         self, columns: Columns, values: np.ndarray, classes: np.ndarray | None, weight: np.ndarray | None
@@ -279,6 +281,30 @@ class LeastSquaresRanker(SubproblemMixin, SequentialRanker):
             tags.input_tags.sparse = _takes_sparse(self.dictionary)
             tags.array_api_support = False
         return tags
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A candidate that stays, though it adds nothing to those before it."""
+
+    feature: int
+    n_candidates: int = 1
+    n_targets: int = 1
+    cos2: float = 0.0
+    orthogonality_loss: float = 0.0
+    directions: tuple[()] = ()
+
+    @property
+    def redundant(self) -> np.ndarray:
+        """None."""
+        return np.empty(0, dtype=np.int64)
+
+
+def starting_with(search: Any, keep: np.ndarray) -> Iterator[Any]:
+    """Steps of a search that first takes the given candidates."""
+    for candidate in keep.tolist():
+        yield next(search.follow([candidate]), Idle(candidate))
+    yield from search
 
 
 def _term(columns: Columns, direction: Direction | ColumnDirection) -> Term:

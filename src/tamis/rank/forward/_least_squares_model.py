@@ -42,12 +42,14 @@ def model_from_path(
 ) -> LeastSquaresModel:
     """Solve ``R coef = Q' Y`` with the triangular factor that the path recorded: no refit, no pass over the data."""
     terms: list[Term] = [term for step in path for term in step.info["terms"]]
-    k = len(terms)
-    R = np.zeros((k, k))
-    for column, term in enumerate(terms):
-        R[: column + 1, column] = term.loading
+    k, active = len(terms), [place for place, term in enumerate(terms) if term.loading.size]
+    R = np.zeros((len(active), len(active)))
+    for column, place in enumerate(active):
+        R[: column + 1, column] = terms[place].loading
     projections = np.array([term.projection for term in terms]).reshape(k, target_mean.size)
-    coef = solve_triangular(R, projections) if k else projections
+    coef = np.zeros_like(projections)
+    if active:
+        coef[active] = solve_triangular(R, projections[active])
     means = np.array([term.mean for term in terms])
     return LeastSquaresModel(
         features=np.array([term.feature for term in terms], dtype=np.int64),

@@ -46,6 +46,8 @@ class PolynomialSelection(Ranker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many variables to keep; "auto" keeps those behind the pruned polynomial.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     degree : int, default=2
     interaction_only : bool, default=False
         Leave out monomials in which a variable appears twice.
@@ -126,6 +128,9 @@ class PolynomialSelection(Ranker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         degree: int = 2,
         interaction_only: bool = False,
         max_monomials: int | None = None,
@@ -133,7 +138,7 @@ class PolynomialSelection(Ranker):
         risk: float = 0.05,
         task: str = "auto",
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.degree = degree
         self.interaction_only = interaction_only
         self.max_monomials = max_monomials

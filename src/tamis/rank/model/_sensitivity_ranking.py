@@ -44,6 +44,8 @@ class SensitivityRanking(NetworkRanker):
         ``device``. None trains a network on ``X`` and ``y`` first.
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     norm : {"l2", "l1"}, default="l2"
     standardize : bool, default=True
         Derivatives per standard deviation of a column, so that units do not matter; otherwise per unit.
@@ -114,6 +116,9 @@ class SensitivityRanking(NetworkRanker):
         estimator: Any = None,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         norm: str = "l2",
         width: float = 1e-4,
         hidden_units: tuple[int, ...] = (10,),
@@ -126,7 +131,7 @@ class SensitivityRanking(NetworkRanker):
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.norm = norm
         self.width = width
         self.hidden_units = hidden_units

@@ -72,6 +72,8 @@ class TreeSelector(Ranker):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all features that the tree uses, those of a forest whose importance reaches the
         mean, and half of them where the importance is that of single splits.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     importance : {"impurity", "mutual_information", "gain_ratio", "error"}, default="impurity"
         In a tree, or of the best single split; the last two are for classes.
     criterion : {"auto", "gini", "entropy", "squared_error", "gain_ratio", "error"}, default="auto"
@@ -166,6 +168,9 @@ class TreeSelector(Ranker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         importance: str = "impurity",
         criterion: str = "auto",
         max_depth: int | None = None,
@@ -177,7 +182,7 @@ class TreeSelector(Ranker):
         random_state: Any = None,
         groups: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.importance = importance
         self.criterion = criterion
         self.max_depth = max_depth

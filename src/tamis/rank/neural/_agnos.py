@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Candidates, ColumnCandidates, Ranker, Ranking, StopDecision, StoppingRule, track
+from tamis.base import Candidates, ColumnCandidates, Ranker, Ranking, StopDecision, StoppingRule, arranged, track
 from tamis.base._validation import check_classes, known_names
 from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.neighbors.search import nearest_neighbors
@@ -66,6 +66,9 @@ class AgnosRanker(Ranker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         mode: str = "elimination",
         n_components: int | str = "auto",
         alpha: float | str = "auto",
@@ -77,7 +80,7 @@ class AgnosRanker(Ranker):
         checkpoint: str | os.PathLike | None = None,
         random_state: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.mode = mode
         self.n_components = n_components
         self.alpha = alpha
@@ -212,10 +215,11 @@ class AgnosRanker(Ranker):
         X = candidates.table
         if not is_dask(X):
             return super()._select(candidates, y, rule)
-        ranking = self._rank(candidates, None, self._rng())
+        ranking = arranged(self._rank(candidates, None, self._rng()), candidates)
         some = slice(0, None, -(-X.shape[0] // _SEEN))
         seen = ColumnCandidates(read_rows(X, some), column_names=candidates.column_names)
-        return ranking, rule.decide(self, ranking, seen, None if y is None else y[some], self._rule_rng(rule))
+        seen.keep, seen.excluded = candidates.keep, candidates.excluded
+        return ranking, self._decide(rule, ranking, seen, None if y is None else y[some])
 
     def _store(self, candidates: Candidates, ranking: Ranking, decision: StopDecision) -> None:
         X = candidates.table

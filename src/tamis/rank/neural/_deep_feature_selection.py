@@ -32,6 +32,8 @@ class DeepFeatureSelection(NetworkRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all whose factor is not zero.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     sparsity : float, default=0.03
         :math:`\lambda`: the larger, the more factors are zero.
     l1_ratio : float, default=0.9
@@ -94,6 +96,9 @@ class DeepFeatureSelection(NetworkRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         sparsity: float = 0.03,
         l1_ratio: float = 0.9,
         hidden_units: tuple[int, ...] = (10,),
@@ -105,7 +110,7 @@ class DeepFeatureSelection(NetworkRanker):
         device: str = "auto",
         random_state: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.sparsity = sparsity
         self.l1_ratio = l1_ratio
         self.hidden_units = hidden_units

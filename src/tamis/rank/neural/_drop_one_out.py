@@ -32,6 +32,8 @@ class DropOneOut(EliminationRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that survive the penalty.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     sparsity : float, default=0.02
         :math:`\lambda`: the larger, the fewer inputs survive.
     l1_ratio : float, default=0.1
@@ -101,6 +103,9 @@ class DropOneOut(EliminationRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         sparsity: float = 0.02,
         l1_ratio: float = 0.1,
         step: float = 1,
@@ -113,7 +118,7 @@ class DropOneOut(EliminationRanker):
         device: str = "auto",
         random_state: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.sparsity = sparsity
         self.l1_ratio = l1_ratio
         self.step = step

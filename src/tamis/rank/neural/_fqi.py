@@ -22,6 +22,8 @@ class FQI(NetworkRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     hidden_units : tuple of int, default=(10,)
         Units of every hidden layer, all of them tanh; an empty tuple gives a linear model.
     alpha : float, default=0.01
@@ -83,6 +85,9 @@ class FQI(NetworkRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         hidden_units: tuple[int, ...] = (10,),
         alpha: float = 1e-2,
         max_iter: int = 2000,
@@ -92,7 +97,7 @@ class FQI(NetworkRanker):
         device: str = "auto",
         random_state: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.hidden_units = hidden_units
         self.alpha = alpha
         self.max_iter = max_iter

@@ -30,6 +30,8 @@ class NNFS(EliminationRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     eps1 : float, default=0.001
         Weight of the saturating term, which drives small weights to zero and leaves large ones alone.
     eps2 : float, default=0.005
@@ -96,6 +98,9 @@ class NNFS(EliminationRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         eps1: float = 1e-3,
         eps2: float = 5e-3,
         beta: float = 10.0,
@@ -108,7 +113,7 @@ class NNFS(EliminationRanker):
         device: str = "auto",
         random_state: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.eps1 = eps1
         self.eps2 = eps2
         self.beta = beta

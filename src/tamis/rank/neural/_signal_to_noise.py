@@ -25,6 +25,8 @@ class SignalToNoise(NetworkRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that are ranked.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     n_draws : int, default=5
         Noise inputs, each with a network of its own.
     threshold : "noise", float or None, default="noise"
@@ -89,6 +91,9 @@ class SignalToNoise(NetworkRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         n_draws: int = 5,
         threshold: str | float | None = "noise",
         hidden_units: tuple[int, ...] = (10,),
@@ -100,7 +105,7 @@ class SignalToNoise(NetworkRanker):
         device: str = "auto",
         random_state: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_draws = n_draws
         self.threshold = threshold
         self.hidden_units = hidden_units

@@ -36,6 +36,8 @@ class ReliefF(Ranker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     n_neighbors : int, default=10
         Hits, and misses of every other class; for regression, neighbors in all. 1 gives Relief.
     task : {"auto", "regression", "classification"}, default="auto"
@@ -110,6 +112,9 @@ class ReliefF(Ranker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         n_neighbors: int = 10,
         task: str = "auto",
         metric: str = "euclidean",
@@ -119,7 +124,7 @@ class ReliefF(Ranker):
         random_state: Any = None,
         groups: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_neighbors = n_neighbors
         self.task = task
         self.metric = metric

@@ -41,6 +41,8 @@ class AdaptiveScaling(MachineScaling):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a factor when nothing changes. A number k ends the rounds before
         fewer than k features are left.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     p : float, default=1.0
         Exponent of the norm, at least 0.1: the smaller, the fewer features, and the more local minima. From p = 2 on
         there is only one for a linear kernel. The linear kernel of the first round is about :math:`D^{1 - 2/p}`: below
@@ -160,6 +162,9 @@ class AdaptiveScaling(MachineScaling):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         p: float = 1.0,
         loss: str = "auto",
         C: float | str = 3.0,
@@ -179,7 +184,7 @@ class AdaptiveScaling(MachineScaling):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.p = p
         self.loss = loss
         self.C = C

@@ -45,6 +45,8 @@ class ARD(EarlyStoppedScaling):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that are left where the evidence is largest. A number k ends the rounds
         early (see ``early_stopping``), and before fewer than k features are left.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     loss : {"auto", "logistic", "squared"}, default="auto"
         "auto" is the logistic likelihood for classes and the Gaussian one for a quantity. "squared" takes classes as
         quantities, 1 and -1.
@@ -172,6 +174,9 @@ class ARD(EarlyStoppedScaling):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         loss: str = "auto",
         update: str = "mackay",
         noise_precision: float | str = "auto",
@@ -185,7 +190,7 @@ class ARD(EarlyStoppedScaling):
         groups: Any = None,
         random_state: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.loss = loss
         self.update = update
         self.noise_precision = noise_precision

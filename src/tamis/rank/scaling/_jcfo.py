@@ -92,6 +92,8 @@ class JCFO(ScalingRanker):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all whose factors are positive at a maximum of the posterior. A number k discards
         a share ``step`` of the features after every round, those that move the outputs least, until k are left.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     loss : {"auto", "probit", "logistic", "squared"}, default="auto"
         The negative log-likelihood. "auto" is the probit model for classes and Gaussian noise, "squared", for a
         quantity.
@@ -208,6 +210,9 @@ class JCFO(ScalingRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         loss: str = "auto",
         sample_penalty: float = 0.1,
         feature_penalty: float = 5.0,
@@ -223,7 +228,7 @@ class JCFO(ScalingRanker):
         class_weight: Any = None,
         groups: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.loss = loss
         self.sample_penalty = sample_penalty
         self.feature_penalty = feature_penalty

@@ -53,6 +53,8 @@ class MarginLP(ScalingRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a factor, which are fewer than rows.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     C : float, default=inf
         Cost of errors: :math:`\alpha_k \le C` in the program, and :math:`\sum_i |w_i| + C \sum_k \xi_k` in the other
         one. Infinite for a hard margin; where the classes cannot be separated then, C = 1 takes its place, and
@@ -138,6 +140,9 @@ class MarginLP(ScalingRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         C: float = np.inf,
         epsilon: float = 0.1,
         standardize: bool = True,
@@ -145,7 +150,7 @@ class MarginLP(ScalingRanker):
         class_weight: Any = None,
         tol: float = 1e-8,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.C = C
         self.epsilon = epsilon
         self.standardize = standardize

@@ -104,6 +104,8 @@ class MED(ScalingRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps those whose probability of being active is above one half.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     p0 : float or "auto", default="auto"
         Prior probability that a feature (or group) is active; 1 gives all features a weight, as a support vector
         machine does. "auto" is (1 + D)^(-4/3) for D features (or groups) that vary, of which fewer than one is then
@@ -228,6 +230,9 @@ class MED(ScalingRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         p0: float | str = "auto",
         kappa: float = 0.5,
         c: float | str = "auto",
@@ -239,7 +244,7 @@ class MED(ScalingRanker):
         class_weight: Any = None,
         groups: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.p0 = p0
         self.kappa = kappa
         self.c = c
@@ -252,7 +257,7 @@ class MED(ScalingRanker):
         self.groups = groups
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None) -> MED:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None, *, row_groups: Any = None) -> MED:
         """Rank the features of ``X`` and decide how many to keep.
 
         Parameters
@@ -263,13 +268,15 @@ class MED(ScalingRanker):
             How often each row counts.
         tasks : array-like of shape (n_samples,), default=None
             Label of the task of each row: every task has weights and a bias of its own, and all share the switches.
+        row_groups : array-like of shape (n_samples,), default=None
+            Which rows belong together, for rules that split rows.
 
         Returns
         -------
         self
         """
         self._task_labels = None if tasks is None else _checked_tasks(tasks, X)
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, row_groups)
         del self._task_labels
         return self
 

@@ -79,6 +79,8 @@ class ScalingFactors(ScalingRanker):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps the features of the round whose bound is smallest. A number k ends the rounds
         with exactly k features.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     criterion : {"radius-margin", "span", "validation"}, default="radius-margin"
         "validation" is the mean squared hinge of the outputs on rows that are held out, over the folds of ``cv``.
     radius : {"variance", "ball"}, default="variance"
@@ -175,6 +177,7 @@ class ScalingFactors(ScalingRanker):
 
     task: ClassVar[str] = "classification"  # type: ignore[misc]
 
+    tasks: ClassVar[frozenset[str]] = frozenset({"classification"})
     _parameter_constraints: ClassVar[dict] = {
         **{name: constraint for name, constraint in ScalingRanker._parameter_constraints.items() if name != "task"},
         "criterion": [StrOptions({"radius-margin", "span", "validation"})],
@@ -194,6 +197,9 @@ class ScalingFactors(ScalingRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         criterion: str = "radius-margin",
         radius: str = "variance",
         discard: str = "factor",
@@ -211,7 +217,7 @@ class ScalingFactors(ScalingRanker):
         class_weight: Any = None,
         groups: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.criterion = criterion
         self.radius = radius
         self.discard = discard
@@ -279,7 +285,7 @@ class ScalingFactors(ScalingRanker):
             return BallMargin(*machines) if self.radius == "ball" else RadiusMargin(*machines)
         if self.criterion == "span":
             return Span(*machines)
-        folds = validation_folds(self.cv, candidates.table, y, problem.classes, self._kept_rows)
+        folds = validation_folds(self.cv, candidates, y, problem.classes, self._kept_rows)
         if folds is None:
             raise ValueError(
                 f"criterion='validation' needs every class in the training rows of a fold, which cv={self.cv!r} does "

@@ -130,7 +130,7 @@ class PenalizedRanker(WeightedRanker):
         grid = paths.alpha_max * np.geomspace(1.0, _PATH_END, self.n_alphas)
         words = ""
         if alpha == "auto":
-            is_own_choice = self._method_sets_size()
+            is_own_choice = n_top is None and self._method_sets_size()
             alpha, words = self._validated_alpha(candidates, y, problem, grid) if is_own_choice else ("path", "")
         if isinstance(alpha, str):
             return self._rank_along(paths, candidates, grid, n_top)
@@ -256,7 +256,7 @@ class PenalizedRanker(WeightedRanker):
     ) -> tuple[float, str]:
         """The largest penalty whose held-out error is within one standard error of the least, and why in words."""
         y = np.asarray(y)
-        folds = validation_folds(self.cv, candidates.table, y, problem.classes, self._kept_rows)
+        folds = validation_folds(self.cv, candidates, y, problem.classes, self._kept_rows)
         if folds is None:
             return float(grid[0]) * _UNVALIDATED, "; a class has too few rows to cross-validate the penalty"
         alphas = grid * self._units(problem)[0]

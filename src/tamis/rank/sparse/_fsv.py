@@ -37,6 +37,8 @@ class FSV(CostedRanker):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a weight. With a given C, a number k ends the programs before fewer
         than k features have a weight.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     loss : {"auto", "hinge", "logistic", "epsilon_insensitive"}, default="auto"
         "auto" is the hinge for classes and epsilon-insensitive for a quantity.
     C : float, "path" or "auto", default="auto"
@@ -156,6 +158,9 @@ class FSV(CostedRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         loss: str = "auto",
         C: float | str = "auto",
         steepness: float = 5.0,
@@ -175,7 +180,7 @@ class FSV(CostedRanker):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.loss = loss
         self.C = C
         self.steepness = steepness

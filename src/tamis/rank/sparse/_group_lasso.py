@@ -25,6 +25,8 @@ class GroupLasso(GroupPenaltyRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a weight.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     loss : {"auto", "squared", "logistic", "squared_hinge"}, default="auto"
         "auto" is logistic for classes and squared for a quantity.
     alpha : float, "path" or "auto", default="auto"
@@ -113,6 +115,9 @@ class GroupLasso(GroupPenaltyRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         loss: str = "auto",
         alpha: float | str = "auto",
         order: str = "entry",
@@ -126,7 +131,7 @@ class GroupLasso(GroupPenaltyRanker):
         tol: float = 1e-8,
         n_jobs: int | None = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.loss = loss
         self.alpha = alpha
         self.order = order

@@ -31,6 +31,8 @@ class L1SVM(CostedRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a weight.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     loss : {"auto", "hinge", "squared_hinge", "epsilon_insensitive"}, default="auto"
         "auto" is the hinge for classes and epsilon-insensitive for a quantity.
     C : float, "path" or "auto", default="auto"
@@ -128,6 +130,9 @@ class L1SVM(CostedRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         loss: str = "auto",
         C: float | str = "auto",
         epsilon: float = 0.1,
@@ -142,7 +147,7 @@ class L1SVM(CostedRanker):
         tol: float = 1e-8,
         n_jobs: int | None = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.loss = loss
         self.C = C
         self.epsilon = epsilon

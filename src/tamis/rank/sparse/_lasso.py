@@ -24,6 +24,8 @@ class Lasso(SmoothLossRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a weight.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     alpha : float, "path" or "auto", default="auto"
         Weight of the penalty, in the units of y. "path" lowers it from ``alpha_max_``, the smallest at which all
         weights are zero, to a thousandth of that, or until as many features have entered as ``stop`` asks for. "auto"
@@ -113,6 +115,9 @@ class Lasso(SmoothLossRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         alpha: float | str = "auto",
         max_norm: float | None = None,
         order: str = "entry",
@@ -126,7 +131,7 @@ class Lasso(SmoothLossRanker):
         tol: float = 1e-8,
         n_jobs: int | None = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.alpha = alpha
         self.max_norm = max_norm
         self.order = order

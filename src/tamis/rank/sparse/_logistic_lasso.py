@@ -28,6 +28,8 @@ class LogisticLasso(SmoothLossRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a weight.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     alpha : float, "path" or "auto", default="auto"
         Weight of the penalty, in the units of y. "path" lowers it from ``alpha_max_``, the smallest at which all
         weights are zero, to a thousandth of that, or until as many features have entered as ``stop`` asks for. "auto"
@@ -109,6 +111,7 @@ class LogisticLasso(SmoothLossRanker):
 
     task: ClassVar[str] = "classification"  # type: ignore[misc]
 
+    tasks: ClassVar[frozenset[str]] = frozenset({"classification"})
     _parameter_constraints: ClassVar[dict] = {
         **{name: constraint for name, constraint in SmoothLossRanker._parameter_constraints.items() if name != "task"},
         "max_norm": [Interval(Real, 0, None, closed="neither"), None],
@@ -118,6 +121,9 @@ class LogisticLasso(SmoothLossRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         alpha: float | str = "auto",
         max_norm: float | None = None,
         order: str = "entry",
@@ -130,7 +136,7 @@ class LogisticLasso(SmoothLossRanker):
         tol: float = 1e-8,
         n_jobs: int | None = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.alpha = alpha
         self.max_norm = max_norm
         self.order = order

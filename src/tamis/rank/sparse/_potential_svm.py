@@ -26,6 +26,8 @@ class PotentialSVM(SmoothLossRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a weight.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     alpha : float, "path" or "auto", default="auto"
         Weight of the penalty, in the units of y. "path" lowers it from ``alpha_max_``, the smallest at which all
         weights are zero, to a thousandth of that, or until as many features have entered as ``stop`` asks for. "auto"
@@ -118,6 +120,9 @@ class PotentialSVM(SmoothLossRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         alpha: float | str = "auto",
         C: float | None = None,
         order: str = "entry",
@@ -131,7 +136,7 @@ class PotentialSVM(SmoothLossRanker):
         tol: float = 1e-8,
         n_jobs: int | None = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.alpha = alpha
         self.C = C
         self.order = order

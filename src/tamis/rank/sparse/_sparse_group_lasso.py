@@ -26,6 +26,8 @@ class SparseGroupLasso(GroupPenaltyRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a weight.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     loss : {"auto", "squared", "logistic", "squared_hinge"}, default="auto"
         "auto" is logistic for classes and squared for a quantity.
     alpha : float, "path" or "auto", default="auto"
@@ -119,6 +121,9 @@ class SparseGroupLasso(GroupPenaltyRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         loss: str = "auto",
         alpha: float | str = "auto",
         l1_ratio: float = 0.5,
@@ -133,7 +138,7 @@ class SparseGroupLasso(GroupPenaltyRanker):
         tol: float = 1e-8,
         n_jobs: int | None = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.loss = loss
         self.alpha = alpha
         self.l1_ratio = l1_ratio

@@ -31,6 +31,8 @@ class ZeroNorm(MachineScaling):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that are left when nothing changes. A number k ends the rounds before fewer
         than k features are left, which is what makes the method work on few rows.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     loss : {"auto", "squared_hinge", "hinge", "squared", "sparse_fisher"}, default="auto"
         "auto" is the squared hinge for classes and the squared error for a quantity. "squared" of classes is Fisher's
         discriminant; "sparse_fisher" has the l1 norm of its dual variables in place of half the
@@ -132,6 +134,9 @@ class ZeroNorm(MachineScaling):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         loss: str = "auto",
         C: float | str = 1.0,
         kernel: str = "linear",
@@ -150,7 +155,7 @@ class ZeroNorm(MachineScaling):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.loss = loss
         self.C = C
         self.kernel = kernel

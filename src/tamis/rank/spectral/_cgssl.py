@@ -27,6 +27,8 @@ class CGSSL(ClusterRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     n_clusters, alpha, beta, gamma, init, max_iter, tol, random_state : as for NDFS
         The common terms, the start and the sweeps.
     n_components : int, default=None
@@ -83,6 +85,9 @@ class CGSSL(ClusterRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         n_clusters: int = 5,
         n_components: int | None = None,
         alpha: float = 1.0,
@@ -99,7 +104,7 @@ class CGSSL(ClusterRanker):
         standardize: bool = True,
         random_state: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_clusters = n_clusters
         self.n_components = n_components
         self.alpha = alpha

@@ -27,6 +27,8 @@ class LaplacianScore(GraphRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     n_neighbors : int, default=5
         Neighbors that a sample is tied to.
     weight : {"heat", "binary", "cosine", "rbf", "class"}, default="heat"
@@ -82,13 +84,16 @@ class LaplacianScore(GraphRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         n_neighbors: int = 5,
         weight: str = "heat",
         width: float | None = None,
         self_loops: bool = False,
         standardize: bool = True,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_neighbors = n_neighbors
         self.weight = weight
         self.width = width

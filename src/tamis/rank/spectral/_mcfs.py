@@ -34,6 +34,8 @@ class MCFS(GraphRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     n_clusters : int, default=5
         :math:`\kappa`: eigenvectors to explain.
     n_nonzero : int, default=100
@@ -97,6 +99,9 @@ class MCFS(GraphRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         n_clusters: int = 5,
         n_nonzero: int = 100,
         alpha: float = 0.0,
@@ -107,7 +112,7 @@ class MCFS(GraphRanker):
         self_loops: bool = False,
         standardize: bool = True,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_clusters = n_clusters
         self.n_nonzero = n_nonzero
         self.alpha = alpha

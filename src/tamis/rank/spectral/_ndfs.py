@@ -23,6 +23,8 @@ class NDFS(ClusterRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     n_clusters : int, default=5
         Columns of F.
     alpha : float, default=1.0
@@ -92,6 +94,9 @@ class NDFS(ClusterRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         n_clusters: int = 5,
         alpha: float = 1.0,
         beta: float = 1.0,
@@ -106,7 +111,7 @@ class NDFS(ClusterRanker):
         standardize: bool = True,
         random_state: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_clusters = n_clusters
         self.alpha = alpha
         self.beta = beta

@@ -31,6 +31,8 @@ class RUFS(ClusterRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     n_clusters, alpha, init, max_iter, tol, random_state : as for NDFS
         The common terms, the start and the sweeps.
     nu : float, default=1.0
@@ -97,6 +99,9 @@ class RUFS(ClusterRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         n_clusters: int = 5,
         nu: float = 1.0,
         alpha: float = 1.0,
@@ -113,7 +118,7 @@ class RUFS(ClusterRanker):
         standardize: bool = True,
         random_state: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_clusters = n_clusters
         self.nu = nu
         self.alpha = alpha

@@ -38,6 +38,8 @@ class SOGFS(AlternatingRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     n_clusters : int, default=5
         Columns of F.
     n_components : int, default=None
@@ -117,6 +119,9 @@ class SOGFS(AlternatingRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         n_clusters: int = 5,
         n_components: int | None = None,
         gamma: float = 10.0,
@@ -127,7 +132,7 @@ class SOGFS(AlternatingRanker):
         n_neighbors: int = 5,
         standardize: bool = True,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_clusters = n_clusters
         self.n_components = n_components
         self.gamma = gamma

@@ -31,6 +31,8 @@ class SPEC(GraphRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     phi : {1, 2, 3}, default=2
         Which score.
     n_clusters : int, default=5
@@ -93,6 +95,9 @@ class SPEC(GraphRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         phi: int = 2,
         n_clusters: int = 5,
         prefer: str = "smooth",
@@ -103,7 +108,7 @@ class SPEC(GraphRanker):
         self_loops: bool = False,
         standardize: bool = True,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.phi = phi
         self.n_clusters = n_clusters
         self.prefer = prefer

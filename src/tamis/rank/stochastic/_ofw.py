@@ -103,6 +103,8 @@ class OFW(Ranker):
         every draw of groups.
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" is the effective number of features, :class:`~tamis.stop.EffectiveNumber`.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     tol : float, default=0.05
         The search ends when the probability has changed by at most this much, relative to the largest, over the last
         n / mu of n steps; alpha in the paper.
@@ -173,6 +175,7 @@ class OFW(Ranker):
     """
 
     one_shot: ClassVar[bool] = False
+    tasks: ClassVar[frozenset[str]] = frozenset({"classification"})
     provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "probability", "sparse"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("effective-number", {})
 
@@ -220,6 +223,9 @@ class OFW(Ranker):
         group_correlation: float | None = None,
         groups: Any = None,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         tol: float = 0.05,
         max_iter: int = 2000,
         null_control: bool | int = False,
@@ -236,7 +242,7 @@ class OFW(Ranker):
         self.preselect = preselect
         self.group_correlation = group_correlation
         self.groups = groups
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.tol = tol
         self.max_iter = max_iter
         self.null_control = null_control

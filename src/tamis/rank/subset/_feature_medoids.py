@@ -26,6 +26,8 @@ class FeatureMedoids(SequentialRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     standardize : bool, default=True
         Every feature counts the same, whatever its unit. False weighs features by their variance:
         :math:`F(S) = \sum_j \mathrm{var}(x_j) \max_{s \in S} r^2(x_j, x_s)`.
@@ -81,8 +83,17 @@ class FeatureMedoids(SequentialRanker):
         "groups": GROUPS_CONSTRAINT,
     }
 
-    def __init__(self, *, stop: Any = "auto", standardize: bool = True, groups: Any = None) -> None:
-        self.stop = stop
+    def __init__(
+        self,
+        *,
+        stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
+        standardize: bool = True,
+        groups: Any = None,
+    ) -> None:
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.standardize = standardize
         self.groups = groups
 

@@ -41,6 +41,8 @@ class NeighborFaithful(SequentialRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     n_neighbors : int, default=5
         p; where there are fewer other samples, all of these.
     polish : bool, default=True
@@ -123,12 +125,15 @@ class NeighborFaithful(SequentialRanker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         n_neighbors: int = 5,
         polish: bool = True,
         max_samples: int = 2000,
         random_state: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_neighbors = n_neighbors
         self.polish = polish
         self.max_samples = max_samples

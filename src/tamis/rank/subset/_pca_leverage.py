@@ -32,6 +32,8 @@ class PCALeverage(Ranker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     n_components : int, float or None, default=0.9
         Number :math:`r` of components; a float is the share of the variance that they must explain; None is all. A
         number beyond the rank of the table is lowered to it.
@@ -102,11 +104,14 @@ class PCALeverage(Ranker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         n_components: float | None = 0.9,
         standardize: bool = True,
         groups: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_components = n_components
         self.standardize = standardize
         self.groups = groups

@@ -30,6 +30,8 @@ class PivotedQR(SequentialRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     standardize : bool, default=True
         Divide every feature by its standard deviation. False centers only, so that a feature that varies more comes
         earlier: sensible where all share a unit.
@@ -89,8 +91,17 @@ class PivotedQR(SequentialRanker):
         "groups": GROUPS_CONSTRAINT,
     }
 
-    def __init__(self, *, stop: Any = "auto", standardize: bool = True, groups: Any = None) -> None:
-        self.stop = stop
+    def __init__(
+        self,
+        *,
+        stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
+        standardize: bool = True,
+        groups: Any = None,
+    ) -> None:
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.standardize = standardize
         self.groups = groups
 

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis._sklearn import StrOptions, fit_context
-from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
+from tamis._sklearn import StrOptions
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranking, WeightedRanker
 from tamis.kernels.arrays.targets import encode_target
 from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.solvers.group_search import GroupSearch
@@ -15,7 +15,7 @@ from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 from tamis.rank._subproblems import SubproblemMixin
 
 
-class CorrelationScore(SubproblemMixin, Ranker):
+class CorrelationScore(SubproblemMixin, WeightedRanker):
     r"""Rank features by their squared correlation with the target.
 
     .. math:: \cos^2(x_j, y) = \frac{(x_j^\top y)^2}{\|x_j\|^2 \|y\|^2}
@@ -28,6 +28,8 @@ class CorrelationScore(SubproblemMixin, Ranker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     task : {"auto", "regression", "classification"}, default="auto"
     multiclass : {"joint", "ovr", "ovo"}, default="joint"
     center : bool, default=True
@@ -59,10 +61,10 @@ class CorrelationScore(SubproblemMixin, Ranker):
     array([ True, False])
     """
 
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "groups", "sample_weight", "sparse"}
+    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {"array_api", "groups", "sparse"}
 
     _parameter_constraints: ClassVar[dict] = {
-        **Ranker._parameter_constraints,
+        **WeightedRanker._parameter_constraints,
         "task": [StrOptions({"auto", "regression", "classification"})],
         "multiclass": [StrOptions({"joint", "ovr", "ovo"})],
         "center": ["boolean"],
@@ -73,33 +75,19 @@ class CorrelationScore(SubproblemMixin, Ranker):
         self,
         *,
         stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
         task: str = "auto",
         multiclass: str = "joint",
         center: bool = True,
         groups: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.task = task
         self.multiclass = multiclass
         self.center = center
         self.groups = groups
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CorrelationScore:
-        """Score the features of ``X`` and decide how many to keep.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self
-        """
-        self._fit(X, y, sample_weight)
-        return self
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         target = encode_target(np.asarray(y), self.task)

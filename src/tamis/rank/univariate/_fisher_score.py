@@ -31,6 +31,8 @@ class FisherScore(Ranker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     form : {"scatter", "unbiased"}, default="scatter"
     threshold : float, default=None
         Features at or below it are not ranked (Gadat and Younes preselect above 0.01 with ``form="unbiased"``).
@@ -63,6 +65,7 @@ class FisherScore(Ranker):
     array(['x0'], dtype=object)
     """
 
+    tasks: ClassVar[frozenset[str]] = frozenset({"classification"})
     provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "groups", "sparse"}
 
     _parameter_constraints: ClassVar[dict] = {
@@ -73,9 +76,17 @@ class FisherScore(Ranker):
     }
 
     def __init__(
-        self, *, stop: Any = "auto", form: str = "scatter", threshold: float | None = None, groups: Any = None
+        self,
+        *,
+        stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
+        form: str = "scatter",
+        threshold: float | None = None,
+        groups: Any = None,
     ) -> None:
-        self.stop = stop
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.form = form
         self.threshold = threshold
         self.groups = groups

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,8 @@ class MaxVariance(Ranker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group stay or go together, by the
         sum of their variances.
@@ -51,12 +54,21 @@ class MaxVariance(Ranker):
     """
 
     supervised: ClassVar[bool] = False
+    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("fit-plateau", {})
     provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "groups", "sparse"}
 
     _parameter_constraints: ClassVar[dict] = {**Ranker._parameter_constraints, "groups": GROUPS_CONSTRAINT}
 
-    def __init__(self, *, stop: Any = "auto", groups: Any = None) -> None:
-        self.stop = stop
+    def __init__(
+        self,
+        *,
+        stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
+        groups: Any = None,
+    ) -> None:
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.groups = groups
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,8 @@ class RandomSelection(Ranker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
+    keep, exclude, min_features
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     random_state : int, RandomState or None, default=None
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group stay or go together.
@@ -48,6 +51,7 @@ class RandomSelection(Ranker):
     """
 
     supervised: ClassVar[bool] = False
+    natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("top-k", {"n_features": 0.5})
     provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "groups", "sparse"}
 
     _parameter_constraints: ClassVar[dict] = {
@@ -56,8 +60,17 @@ class RandomSelection(Ranker):
         "groups": GROUPS_CONSTRAINT,
     }
 
-    def __init__(self, *, stop: Any = "auto", random_state: Any = None, groups: Any = None) -> None:
-        self.stop = stop
+    def __init__(
+        self,
+        *,
+        stop: Any = "auto",
+        keep: Any = None,
+        exclude: Any = None,
+        min_features: int | None = None,
+        random_state: Any = None,
+        groups: Any = None,
+    ) -> None:
+        super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.random_state = random_state
         self.groups = groups
 
