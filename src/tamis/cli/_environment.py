@@ -6,6 +6,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import BinaryIO, TextIO
 
+INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
+
 
 @dataclass(frozen=True)
 class Environment:

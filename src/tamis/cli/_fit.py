@@ -6,14 +6,15 @@ import argparse
 import contextlib
 import shlex
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scipy import sparse
 
 from tamis.base import Ranker
-from tamis.cli._environment import Environment
-from tamis.cli._methods import kebab
+from tamis.cli._environment import INTERRUPTED, Environment
+from tamis.cli._methods import check_splits_rows, check_takes_weights, kebab
 from tamis.cli._progress import progress_bar
 from tamis.cli._read_text import TextFormat
 from tamis.cli._results import encoding_sentence, finding_lines, task_sentence
@@ -22,6 +23,14 @@ from tamis.cli._table import Columns, Table, prepare
 
 if TYPE_CHECKING:
     from tamis import TableSelector
+
+
+def check_options(args: argparse.Namespace, ranker: Ranker) -> None:
+    """Refuse options that the method has no use for, before any work is done."""
+    if args.weights is not None:
+        check_takes_weights(ranker)
+    if args.row_groups is not None:
+        check_splits_rows(ranker)
 
 
 def load(args: argparse.Namespace, env: Environment, method: type[Ranker]) -> Table:
@@ -69,11 +78,15 @@ def notes(args: argparse.Namespace, table: Table) -> list[str]:
     return found
 
 
-def fit(ranker: Ranker, table: Table, env: Environment, *, missing: str = "auto", quiet: bool) -> Ranker | TableSelector:
+def fit(
+    ranker: Ranker, table: Table, env: Environment, *, missing: str = "auto", quiet: bool
+) -> Ranker | TableSelector:
     """Fit, with a progress bar for whoever watches; errors speak of columns by name.
 
     A table of numbers without holes goes to the ranker as it is, any other through :class:`tamis.TableSelector`.
     """
+    if table.keep:
+        ranker.set_params(keep=list(table.keep))
     with contextlib.nullcontext() if quiet else progress_bar(ranker, env):
         try:
             return _fit_numbers(ranker, table) if table.is_numeric() else _fit_mixed(ranker, table, missing)
@@ -99,3 +112,47 @@ def _fit_mixed(ranker: Ranker, table: Table, missing: str) -> TableSelector:
 
     selector = TableSelector(ranker, missing=missing)
     return selector.fit(table.features.dense(), table.y, sample_weight=table.weights, row_groups=table.row_groups)
+
+
+def report_of(selector: Ranker | TableSelector, table: Table) -> dict[str, Any]:
+    """What JSON tells of the table, of what was done to it and of what was found in it."""
+    return {
+        "target": table.target,
+        "task": selector.task_,
+        "n_rows": table.n_rows,
+        "n_rows_without_target": table.n_rows_dropped,
+        "n_features": table.n_features,
+        "encoding": _encoding(selector),
+        "findings": [asdict(finding) for finding in _findings(selector)],
+        "notes": list(table.features.notes),
+        "interrupted": _is_interrupted(selector),
+    }
+
+
+def say_what_was_done(selector: Ranker | TableSelector, table: Table, env: Environment) -> None:
+    """The task, what was done to which columns, and what was found in them."""
+    env.say(task_sentence(selector.task_, table))
+    if encoded := encoding_sentence(_encoding(selector)):
+        env.say(encoded)
+    for line in finding_lines([finding.sentence for finding in _findings(selector)]):
+        env.say(line)
+    if _is_interrupted(selector):
+        env.say("unfinished: interrupted by Ctrl-C; this is what was found until then")
+
+
+def exit_code(selector: Ranker | TableSelector) -> int:
+    """That of an interrupted program where Ctrl-C ended the ranking."""
+    return INTERRUPTED if _is_interrupted(selector) else 0
+
+
+def _is_interrupted(selector: Ranker | TableSelector) -> bool:
+    ranker = selector if isinstance(selector, Ranker) else selector.ranker_
+    return bool(ranker.certificate_.get("interrupted", False))
+
+
+def _encoding(selector: Ranker | TableSelector) -> dict[str, str]:
+    return {} if isinstance(selector, Ranker) else dict(selector.encoding_)
+
+
+def _findings(selector: Ranker | TableSelector) -> list[Any]:
+    return [] if isinstance(selector, Ranker) else list(selector.findings_)

@@ -26,7 +26,7 @@ class Frame:
     target : str or None
         Column that the format itself sets apart as the target.
     originals : dict
-        Columns as the file has them, where ``columns`` would be written in another way: polars series, or cells of text.
+        Columns as the file has them, where ``columns`` would be written in another way: polars series, or cells.
     notes : tuple of str
         What a person should know about how the file was read.
     """

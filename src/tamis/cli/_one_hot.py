@@ -26,7 +26,9 @@ def check_numbers(features: Frame) -> None:
     """Refuse columns that are no numbers, by name, with the way out."""
     text = [name for name, values in features.columns.items() if kind(values) == "text"]
     if text:
-        raise ValueError(f"{columns_hold(text)} text; leave out with {drop_option(text)}, or one-hot encode with --encode")
+        raise ValueError(
+            f"{columns_hold(text)} text; leave out with {drop_option(text)}, or one-hot encode with --encode"
+        )
     if dates := [name for name, values in features.columns.items() if kind(values) not in ("number", "boolean")]:
         raise ValueError(f"{columns_hold(dates)} dates; leave out with {drop_option(dates)}")
 

@@ -15,14 +15,15 @@ from tamis.cli._environment import Environment
 class Command:
     """One command: what it is called, what it takes, what it does.
 
-    Its module is imported for every run, ``tamis --version`` included, so ``run`` imports what it needs when called.
+    ``run`` returns an exit code, None for success. The module of a command is imported for every run, ``tamis
+    --version`` included, so ``run`` imports what it needs when called.
     """
 
     name: str
     summary: str
     examples: str
     add_options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, Environment], None]
+    run: Callable[[argparse.Namespace, Environment], int | None]
 
 
 def positive(text: str) -> int:
@@ -56,7 +57,9 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--format", metavar="NAME", help="what FILE is, where its suffix cannot tell (for -: csv)")
     group.add_argument(
-        "--glob", action="store_true", help="FILE may be several, or patterns such as 'part-*.csv': rows one below the other"
+        "--glob",
+        action="store_true",
+        help="FILE may be several, or patterns such as 'part-*.csv': rows one below the other",
     )
     group.add_argument("--encoding", metavar="NAME", help="of a text file, such as latin-1 (default: found out)")
     group.add_argument("--separator", metavar="MARK", help="of a text file, such as ';' or tab (default: found out)")
@@ -67,7 +70,9 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         help="column to explain; text makes it a classification. .npz, .mat and svmlight files have one, 'y'",
     )
     group.add_argument(
-        "--drop-rows-without-target", action="store_true", help="leave out rows whose target is missing, not refuse them"
+        "--drop-rows-without-target",
+        action="store_true",
+        help="leave out rows whose target is missing, not refuse them",
     )
     group.add_argument(
         "--drop",
@@ -79,13 +84,8 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_encode_option(parser: argparse._ArgumentGroup) -> None:
-    """The option that mixed tables needed once."""
-    parser.add_argument("--encode", action="store_true", help=argparse.SUPPRESS)
-
-
-def add_row_options(parser: argparse.ArgumentParser) -> None:
-    """Options on rows, columns and values that only commands that rank have."""
+def add_meaning_options(parser: argparse.ArgumentParser) -> None:
+    """Options on what columns, rows and missing values mean, for commands that rank."""
     group = parser.add_argument_group("what the columns mean")
     group.add_argument(
         "--task",
@@ -111,7 +111,7 @@ def add_row_options(parser: argparse.ArgumentParser) -> None:
         help="missing values: impute them, pass them on to a method that takes them, or refuse them (default: auto, "
         "which passes them on where the method takes them)",
     )
-    _add_encode_option(group)
+    group.add_argument("--encode", action="store_true", help=argparse.SUPPRESS)  # what it asked for is always done
 
 
 def add_method_options(parser: argparse.ArgumentParser) -> None:
@@ -144,7 +144,9 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
     level = group.add_mutually_exclusive_group()
     level.add_argument("--risk", metavar="R", type=float, help="risk that a rule accepts, such as 0.05")
     level.add_argument("--fdr", metavar="Q", type=float, help="false discovery rate to hold instead of a risk")
-    group.add_argument("--min-features", metavar="N", type=positive, help="keep at least so many, whatever the rule says")
+    group.add_argument(
+        "--min-features", metavar="N", type=positive, help="keep at least so many, whatever the rule says"
+    )
     group.add_argument("--draws", metavar="N", type=int, help="most random draws of a rule")
     group.add_argument(
         "--stop-param",

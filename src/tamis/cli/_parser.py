@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -71,4 +72,5 @@ def parse(args: Sequence[str] | None, env: Environment) -> argparse.Namespace:
     if not hasattr(options, "run"):
         names = ", ".join(command.name for command in COMMANDS)
         raise ValueError(f"choose a command: {names} (see tamis --help)")
+    options.given = list(sys.argv[1:] if args is None else args)
     return options

@@ -28,7 +28,9 @@ def _check_source(path: Path, suffix: str) -> None:
         raise ValueError(f"cannot read {path}: no such file")
     if suffix not in _READERS:
         known = ", ".join(_READERS)
-        raise ValueError(f"cannot read {path}: '{suffix}' is none of {known}; say what it is with --format, such as csv")
+        raise ValueError(
+            f"cannot read {path}: '{suffix}' is none of {known}; say what it is with --format, such as csv"
+        )
 
 
 def read(path: Path, *, suffix: str | None = None, text_format: TextFormat | None = None, name: str = "") -> Frame:
@@ -49,7 +51,9 @@ def read(path: Path, *, suffix: str | None = None, text_format: TextFormat | Non
     _check_source(path, suffix)
     given = TextFormat() if text_format is None else text_format
     if given != TextFormat() and suffix not in _TEXT_READERS:
-        raise ValueError(f"--encoding, --separator and --decimal are for {', '.join(_TEXT_READERS)}; {name} is {suffix}")
+        raise ValueError(
+            f"--encoding, --separator and --decimal are for {', '.join(_TEXT_READERS)}; {name} is {suffix}"
+        )
     try:
         frame = _TEXT_READERS[suffix](path, given) if suffix in _TEXT_READERS else _BINARY_READERS[suffix](path)
         if frame.n_rows == 0:

@@ -30,8 +30,6 @@ def feature_table(features: Sequence[Feature], curve: str = "") -> str:
     ]
     if curve:
         columns.append((curve, ">", [number(feature.curve) for feature in features]))
-    if any(feature.levels for feature in features):
-        columns.append(("levels", "<", [", ".join(feature.levels) for feature in features]))
     heads, sides, cells = zip(*columns, strict=True)
     return text_table(heads, list(zip(*cells, strict=True)), "".join(sides))
 

@@ -62,8 +62,10 @@ def kept_features(selector: Ranker | TableSelector, table: Table) -> list[Featur
 def task_sentence(task: str, table: Table) -> str:
     """What the target was taken for."""
     if task == "classification":
-        return f"classification of {np.unique(table.y).size} classes: '{table.target}'"
-    return f"regression on '{table.target}'" if task == "regression" else "no target: features are ranked among themselves"
+        return f"classification of {np.unique(np.asarray(table.y)).size} classes: '{table.target}'"
+    return (
+        f"regression on '{table.target}'" if task == "regression" else "no target: features are ranked among themselves"
+    )
 
 
 def encoding_sentence(encoding: dict[str, str]) -> str:

@@ -114,8 +114,8 @@ def _stack_column(name: str, parts: dict[Path, np.ndarray]) -> np.ndarray:
     if odd is not None:
         first, common = next(iter(kinds.items()))
         raise ValueError(
-            f"--glob: column '{name}' holds {_PLURAL[kinds[odd]]} in {odd} and {_PLURAL[common]} in {first}; a column needs "
-            f"one kind of values, so mend it there or leave it out of both files"
+            f"--glob: column '{name}' holds {_PLURAL[kinds[odd]]} in {odd} and {_PLURAL[common]} in {first}; a column "
+            "holds one kind of values in all files"
         )
     like = next((parts[path] for path in kinds), None)
     if like is None or not empty or like.dtype.kind in "iuf":

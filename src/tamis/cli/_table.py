@@ -110,7 +110,9 @@ def prepare(
     keep = _names("--keep", columns.keep, frame.names)
     for option, name in apart.items():
         if name in dropped or name in keep:
-            raise ValueError(f"{'--drop' if name in dropped else '--keep'} {shlex.quote(str(name))}: that is the {option[2:]}")
+            raise ValueError(
+                f"{'--drop' if name in dropped else '--keep'} {shlex.quote(str(name))}: that is the {option[2:]}"
+            )
     if both := sorted(set(keep) & set(dropped)):
         raise ValueError(f"--keep {shlex.quote(both[0])}: --drop leaves it out")
     n_rows = frame.n_rows
@@ -126,7 +128,9 @@ def prepare(
         target=target,
         target_written=None if target is None else frame.originals.get(target),
         weights=None if columns.weights is None else _as_weights(frame.column(columns.weights), columns.weights),
-        row_groups=None if columns.row_groups is None else _as_groups(frame.column(columns.row_groups), columns.row_groups),
+        row_groups=None
+        if columns.row_groups is None
+        else _as_groups(frame.column(columns.row_groups), columns.row_groups),
         keep=tuple(keep),
         n_rows_dropped=n_rows - frame.n_rows,
     )
@@ -148,9 +152,8 @@ def _check_known(option: str, name: str, known: Sequence[str]) -> None:
     if name in known:
         return
     hint = "; if its cells are separated by another mark, name it with --separator" if len(known) == 1 else ""
-    raise ValueError(
-        f"{option} {shlex.quote(name)}: no such column{suggest(name, known)}; the file has {enumerate_names(known)}{hint}"
-    )
+    held = f"the file has {enumerate_names(known)}{hint}"
+    raise ValueError(f"{option} {shlex.quote(name)}: no such column{suggest(name, known)}; {held}")
 
 
 def _names(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -199,7 +202,9 @@ def _as_weights(values: np.ndarray, name: str) -> np.ndarray:
 def _as_groups(values: np.ndarray, name: str) -> np.ndarray:
     if n_missing := int(missing(values).sum()):
         option = f"--row-groups {shlex.quote(name)}"
-        raise ValueError(f"{option}: the column has no value in {n_missing} of {values.size} rows; say of each where it belongs")
+        raise ValueError(
+            f"{option}: the column has no value in {n_missing} of {values.size} rows; say of each where it belongs"
+        )
     return values.astype(str) if values.dtype == object else values
 
 
@@ -211,9 +216,8 @@ def _check_kinds(features: Frame) -> None:
         if kind(values) == "other" and not (values.dtype == object and missing(values).all())
     ]
     if other:
-        raise ValueError(
-            f"{columns_hold(other)} neither numbers nor text nor dates; leave {_them(other)} out with {drop_option(other)}"
-        )
+        what = "neither numbers nor text nor dates"
+        raise ValueError(f"{columns_hold(other)} {what}; leave {_them(other)} out with {drop_option(other)}")
 
 
 def drop_option(names: Sequence[str]) -> str:

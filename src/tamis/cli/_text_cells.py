@@ -20,9 +20,7 @@ Cells = Sequence[str | None]
 def looks_parsed(values: np.ndarray) -> bool:
     """Whether the first cell of a column of text is such that :func:`parse_cells` may find more than text in it."""
     first = next((cell for cell in values if cell is not None), "").strip()
-    return first.lower() in _BOOLEANS or any(
-        pattern.fullmatch(first) for pattern in (_NUMBER, _ISO_DATE, _ISO_TIME)
-    )
+    return first.lower() in _BOOLEANS or any(pattern.fullmatch(first) for pattern in (_NUMBER, _ISO_DATE, _ISO_TIME))
 
 
 def parse_cells(cells: Cells, comma: bool) -> tuple[np.ndarray, np.ndarray | None]:

@@ -7,7 +7,7 @@ import gzip
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import TextIO
 
 _BLOCK = 1 << 20
 _BYTE_ORDER_MARKS = {
@@ -38,8 +38,9 @@ class TextFile:
 
     def open(self) -> TextIO:
         """The decoded text."""
-        raw: BinaryIO = open(self.path, "rb") if self.data is None else io.BytesIO(self.data)  # closed with the wrapper
-        return io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
+        if self.data is None:
+            return open(self.path, encoding="utf-8-sig", newline="")
+        return io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8-sig", newline="")
 
     def source(self) -> Path | io.BytesIO:
         """What a reader of UTF-8 takes: the file itself where it can be."""
@@ -62,7 +63,9 @@ def decode(path: Path, encoding: str | None = None) -> TextFile:
     try:
         text = _read(path, compressed).decode(found)
     except LookupError:
-        raise ValueError(f"--encoding {found}: no such encoding; common ones are utf-8, latin-1, cp1252, utf-16") from None
+        raise ValueError(
+            f"--encoding {found}: no such encoding; common ones are utf-8, latin-1, cp1252, utf-16"
+        ) from None
     except UnicodeError as error:
         raise ValueError(f"it is not {found} ({_plain(error)}); name its encoding with --encoding") from None
     return TextFile(path, text.removeprefix("\ufeff").encode(), note)
@@ -108,7 +111,7 @@ def _read(path: Path, compressed: bool) -> bytes:
         return file.read()
 
 
-def _open(path: Path, compressed: bool) -> BinaryIO:
+def _open(path: Path, compressed: bool) -> gzip.GzipFile | io.BufferedReader:
     return gzip.open(path, "rb") if compressed else open(path, "rb")
 
 

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from tamis.cli._frame import Frame, kind
 from tamis.cli._polars import require_polars, to_polars
-from tamis.cli._table import Table
+from tamis.cli._table import Table, columns_hold
 
 
 def check_destination(path: Path, sources: Sequence[Path]) -> None:
@@ -30,6 +30,17 @@ def check_destination(path: Path, sources: Sequence[Path]) -> None:
         raise ValueError(f"--out {path}: it is the file to read")
     if suffix in (".parquet", *_ARROW):
         require_polars(f"writing {suffix}")
+
+
+def check_writable(path: Path, table: Table) -> None:
+    """Refuse a format that cannot hold the columns, before any work is done."""
+    if path.suffix.lower() != ".npz":
+        return
+    others = [name for name, values in table.features.columns.items() if values.dtype.kind not in "fiub"]
+    if others:
+        raise ValueError(
+            f"--out {path}: .npz holds numbers only, and {columns_hold(others)} others; write .parquet or .csv"
+        )
 
 
 def write(path: Path, table: Table, features: Collection[str]) -> None:
