@@ -54,6 +54,7 @@ from tamis.rank.univariate._correlation_score import CorrelationScore as Correla
 from tamis.rank.univariate._fisher_score import FisherScore as FisherScore
 from tamis.rank.univariate._max_variance import MaxVariance as MaxVariance
 from tamis.rank.univariate._random_selection import RandomSelection as RandomSelection
+from tamis.table._table_selector import TableSelector as TableSelector
 
 __version__: str
 __all__: list[str]

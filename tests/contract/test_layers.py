@@ -20,10 +20,11 @@ ALLOWED = {
     "stop": {"kernels", "base"},
     "dimension": {"kernels", "base"},
     "dictionary": {"kernels", "base"},
+    "table": {"kernels", "base", "rank", "stop"},
     "learn": METHODS,
-    "assess": METHODS | {"learn"},
-    "plots": METHODS | {"learn", "assess"},
-    "report": METHODS | {"learn", "assess", "plots"},
+    "assess": METHODS | {"learn", "table"},
+    "plots": METHODS | {"learn", "table", "assess"},
+    "report": METHODS | {"learn", "table", "assess", "plots"},
     "testing": {"base", "tamis"},
 }
 HEAVY = ("torch", "matplotlib", "pandas", "polars", "sklearn", "rich")

@@ -1,0 +1,69 @@
+"""The target as it comes with a table: numbers or labels, one per row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+
+from tamis.kernels.arrays.targets import encode_target
+from tamis.table._values import is_missing
+
+
+def read_target(y: Any, n_rows: int) -> np.ndarray | None:
+    """A target of any library as a numpy array: numbers, booleans or labels; none may be missing or infinite."""
+    if y is None:
+        return None
+    values = _to_array(y)
+    if values.ndim == 0 or values.shape[0] != n_rows:
+        length = 1 if values.ndim == 0 else values.shape[0]
+        raise ValueError(f"X has {n_rows} rows, but y has {length}: give one target per row")
+    if values.dtype.kind == "O":
+        n_missing = sum(map(is_missing, values.ravel().tolist()))
+    else:
+        n_missing = int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0
+    if n_missing:
+        raise ValueError(f"Input y contains NaN or no label in {n_missing} of {n_rows} rows; drop those rows first")
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        n_infinite = int(np.isinf(values).sum())
+        raise ValueError(f"Input y contains infinity in {n_infinite} of {n_rows} rows; drop those rows first")
+    return _narrowed(values) if values.dtype.kind == "O" else values
+
+
+def target_columns(y: np.ndarray, task: str) -> np.ndarray:
+    """What levels are encoded by: the quantities, or indicators of the classes."""
+    if y.ndim == 2 and y.shape[1] > 1:
+        return y.astype(float)
+    return encode_target(y.ravel(), task).values
+
+
+def _to_array(y: Any) -> np.ndarray:
+    if nw.dependencies.is_into_dataframe(y):
+        return np.column_stack([_to_array(column) for column in nw.from_native(y, eager_only=True).iter_columns()])
+    if isinstance(y, nw.Series):
+        return np.array(y.to_list()) if not y.null_count() else _objects(y.to_list())
+    if nw.dependencies.is_into_series(y):
+        series = nw.from_native(y, series_only=True)
+        if series.dtype.is_integer() or series.dtype.is_float():
+            return series.to_numpy()
+        return _objects(series.to_list())
+    return np.asarray(y)
+
+
+def _objects(values: list[Any]) -> np.ndarray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _narrowed(values: np.ndarray) -> np.ndarray:
+    """Objects as numbers, booleans or text, where all are one of these."""
+    kinds = {type(value) for value in values.ravel().tolist()}
+    if kinds <= {bool, np.bool_}:
+        return values.astype(bool)
+    if all(issubclass(kind, str) for kind in kinds):
+        return values.astype(str)
+    if all(issubclass(kind, (int, float, np.number)) for kind in kinds):
+        return values.astype(float)
+    return values
