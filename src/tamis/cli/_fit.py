@@ -17,7 +17,7 @@ from tamis.cli._environment import INTERRUPTED, Environment
 from tamis.cli._methods import check_splits_rows, check_takes_weights, kebab
 from tamis.cli._progress import progress_bar
 from tamis.cli._read_text import TextFormat
-from tamis.cli._results import encoding_sentence, finding_lines, task_sentence
+from tamis.cli._results import encoding_lines, finding_lines, task_sentence
 from tamis.cli._sources import read_table
 from tamis.cli._table import Columns, Table, prepare
 
@@ -132,9 +132,8 @@ def report_of(selector: Ranker | TableSelector, table: Table) -> dict[str, Any]:
 def say_what_was_done(selector: Ranker | TableSelector, table: Table, env: Environment) -> None:
     """The task, what was done to which columns, and what was found in them."""
     env.say(task_sentence(selector.task_, table))
-    if encoded := encoding_sentence(_encoding(selector)):
-        env.say(encoded)
-    for line in finding_lines([finding.sentence for finding in _findings(selector)]):
+    findings = finding_lines([finding.sentence for finding in _findings(selector)])
+    for line in (*encoding_lines(_encoding(selector)), *findings):
         env.say(line)
     if _is_interrupted(selector):
         env.say("unfinished: interrupted by Ctrl-C; this is what was found until then")
@@ -155,4 +154,4 @@ def _encoding(selector: Ranker | TableSelector) -> dict[str, str]:
 
 
 def _findings(selector: Ranker | TableSelector) -> list[Any]:
-    return [] if isinstance(selector, Ranker) else list(selector.findings_)
+    return []

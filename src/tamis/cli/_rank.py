@@ -31,7 +31,7 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     ranker = make_ranker(method, None, Settings(args.param, args.seed, args.jobs, args.task))
     check_options(args, ranker)
     table = load(args, env, method)
-    if args.top is not None:
+    if args.top is not None and table.is_numeric():
         ranker.set_params(stop=min(args.top, table.n_features))  # a sequential method need not go on
     selector = fit(ranker, table, env, missing=args.missing, quiet=args.quiet or args.json)
     features = ranked_features(selector, table)

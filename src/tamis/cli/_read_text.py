@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tamis.cli._frame import Frame, check_distinct
+from tamis.cli._frame import Frame, check_distinct, kind
 from tamis.cli._polars import from_polars, require_polars
 from tamis.cli._text_cells import MISSING, looks_parsed, parse_cells
 from tamis.cli._text_encoding import TextFile, decode
@@ -108,7 +108,7 @@ def _read_polars(polars: Any, file: TextFile, separator: str, names: Sequence[st
     empty = table.select(polars.all_horizontal(polars.all().is_null())).to_series()
     frame = from_polars(table.filter(~empty) if (n_empty := int(empty.sum())) else table)
     for name, values in frame.columns.items():
-        if values.dtype == object and looks_parsed(values):
+        if kind(values) == "text" and looks_parsed(values):
             frame = frame.with_column(name, *parse_cells(values.tolist(), comma))
     return frame.with_notes(_empty_note(n_empty))
 

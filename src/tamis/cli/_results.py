@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,22 @@ if TYPE_CHECKING:
     from tamis.base import Ranker
 
 _MOST_FINDINGS = 8
+_NOT_RANKED = "not ranked: "
+_NUMBER = re.compile(r" \(.* in every row\)")  # the value of a constant column
+# phrase in what was done to a column -> the same in short
+_IN_SHORT = {
+    "one-hot": "one-hot",
+    "mean target": "levels by their mean target",
+    "as codes": "levels as codes",
+    "how frequent": "levels by frequency",
+    ", 1 is ": "two levels as 0 and 1",
+    "boolean": "booleans as 0 and 1",
+    "text that holds numbers": "text as numbers",
+    "duration": "durations as numbers",
+    "date as": "dates as days and cycles",
+    " at the median": "missing values imputed",
+    "left to the ranker": "missing values left to the method",
+}
 
 
 @dataclass(frozen=True)
@@ -68,12 +85,20 @@ def task_sentence(task: str, table: Table) -> str:
     )
 
 
-def encoding_sentence(encoding: dict[str, str]) -> str:
-    """What was done to which columns, in one line; empty where all were taken as they are."""
+def encoding_lines(encoding: dict[str, str]) -> list[str]:
+    """What was done to which columns, in one line, and those that are not ranked, with the cause, in another."""
     done: dict[str, list[str]] = {}
+    causes: dict[str, list[str]] = {}
     for name, sentence in encoding.items():
-        done.setdefault(sentence, []).append(name)
-    return "; ".join(f"{enumerate_names(names)}: {sentence}" for sentence, names in done.items())
+        if sentence.startswith(_NOT_RANKED):
+            causes.setdefault(_NUMBER.sub("", sentence.removeprefix(_NOT_RANKED)), []).append(name)
+        for phrase, short in _IN_SHORT.items():
+            if phrase in sentence:
+                done.setdefault(short, []).append(name)
+    lines = ["; ".join(f"{short}: {enumerate_names(names)}" for short, names in done.items())]
+    if causes:
+        lines.append("not ranked: " + "; ".join(f"{enumerate_names(names)} ({cause})" for cause, names in causes.items()))
+    return [line for line in lines if line]
 
 
 def finding_lines(sentences: Sequence[str]) -> list[str]:

@@ -48,7 +48,7 @@ def parse_cells(cells: Cells, comma: bool) -> tuple[np.ndarray, np.ndarray | Non
         return (_spread(whole.astype(float), stripped, np.nan), text) if has_holes and given else (whole, None)
     if (numbers := _numbers(given, comma)) is not None:
         return _spread(numbers, stripped, np.nan), None
-    if {cell.lower() for cell in given} <= _BOOLEANS.keys():
+    if all(cell.lower() in _BOOLEANS for cell in given):
         booleans = np.array([_BOOLEANS[cell.lower()] for cell in given])
         return (_spread(booleans.astype(object), stripped, None) if has_holes else booleans), None
     if (dates := _dates(given)) is not None:
@@ -65,18 +65,18 @@ def _spread(values: np.ndarray, cells: Cells, missing: object) -> np.ndarray:
 
 def _whole_numbers(cells: Sequence[str]) -> np.ndarray | None:
     try:
-        return np.array([int(cell) for cell in cells], dtype=np.int64) if not _has(cells, "_") else None
+        numbers = np.array([int(cell) for cell in cells], dtype=np.int64)
     except (ValueError, OverflowError):
         return None
+    return None if _has(cells, "_") else numbers  # 1_000 is a number to Python alone
 
 
 def _numbers(cells: Sequence[str], comma: bool) -> np.ndarray | None:
-    if _has(cells, "_") or (comma and _has(cells, ".")):  # 1_000 is a number to Python alone; 1.000 may mean a thousand
-        return None
     try:
-        return np.array([float(cell.replace(",", ".") if comma else cell) for cell in cells])
+        numbers = np.array([float(cell.replace(",", ".") if comma else cell) for cell in cells])
     except ValueError:
         return None
+    return None if _has(cells, "_") or (comma and _has(cells, ".")) else numbers  # where 1,5 is meant, 1.000 is unclear
 
 
 def _has(cells: Sequence[str], character: str) -> bool:
