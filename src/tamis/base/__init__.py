@@ -12,6 +12,7 @@ from tamis.base._candidates import (
 )
 from tamis.base._groups import GROUPS_CONSTRAINT, read_groups
 from tamis.base._linear_model import LinearModel, check_model_columns, predictions
+from tamis.base._nothing_kept import NothingKeptWarning
 from tamis.base._progress import finish, track
 from tamis.base._ranker import CAPABILITIES, Ranker, arranged, fresh
 from tamis.base._ranking import Ranking, Step, StopDecision
@@ -34,6 +35,7 @@ __all__ = [
     "Elimination",
     "GroupCandidates",
     "LinearModel",
+    "NothingKeptWarning",
     "Ranker",
     "Ranking",
     "SequentialRanker",

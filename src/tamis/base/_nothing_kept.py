@@ -21,8 +21,17 @@ _MOST_COLUMNS = 2000
 _MOST_NAMED = 3
 
 
+class NothingKeptWarning(UserWarning):
+    """No feature is kept. That is a valid answer; the message says what else could be tried."""
+
+
 def warn_of_nothing_kept(ranker: Ranker, candidates: Candidates, y: np.ndarray) -> None:
-    """Warn that nothing is kept, say whether a forest sees something, and name the next thing to try."""
+    """Warn that nothing is kept, say whether a forest sees something, and name the next thing to try.
+
+    Where the warning is ignored no forest is grown.
+    """
+    if _is_ignored(NothingKeptWarning):
+        return
     said = f"{type(ranker).__name__} keeps none of {candidates.n_rankable} {candidates.noun}s: {ranker.stop_.reason}"
     seen = columns_seen_by_forest(candidates, y, ranker.task_) if ranker.ranks_columns() else []
     if seen:
@@ -36,7 +45,15 @@ def warn_of_nothing_kept(ranker: Ranker, candidates: Candidates, y: np.ndarray) 
         advice = "A forest on a sample of the rows sees nothing either. More rows or a higher risk may show more"
         if not ranker.ranks_columns():
             advice = "More rows, a higher risk or another dictionary may show more"
-    warnings.warn(f"{said}. {advice}", UserWarning, stacklevel=5)
+    warnings.warn(f"{said}. {advice}", NothingKeptWarning, stacklevel=5)
+
+
+def _is_ignored(category: type[Warning]) -> bool:
+    """Whether warnings of that category are ignored, whatever they say and wherever they come from."""
+    for action, message, of_category, module, _ in warnings.filters:
+        if message is None and module is None and issubclass(category, of_category):
+            return action == "ignore"
+    return False
 
 
 def columns_seen_by_forest(candidates: Candidates, y: np.ndarray, task: str, random_state: int = 0) -> list[int]:

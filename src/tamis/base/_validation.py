@@ -33,6 +33,7 @@ def check_table(
     supervised = not (isinstance(y, str) and y == "no_validation")
     _check_frame(X)
     xp, _ = get_namespace(X)
+    is_several = several_targets and supervised and _to_numpy(y).ndim == 2
     try:
         checked = validate_data(
             estimator,
@@ -42,7 +43,7 @@ def check_table(
             dtype=[xp.float64, xp.float32],
             ensure_all_finite=False,
             ensure_min_samples=min_rows,
-            multi_output=several_targets and supervised and _to_numpy(y).ndim == 2,
+            **({"multi_output": True} if is_several else {}),
         )
     except (ValueError, TypeError) as error:
         if guilty := _non_numeric_columns(X):
