@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 import tamis
 from tamis.base import Ranker, StoppingRule, rule_class, rule_names
+from tamis.cli._catalog import CATALOG
 from tamis.cli._names_elsewhere import equivalent, suggest_command
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -61,7 +62,7 @@ def method_class(name: str, command: Sequence[str] = ()) -> type[Ranker]:
     value = getattr(tamis, public[name]) if name in public else None
     if isinstance(value, type) and issubclass(value, Ranker):
         return value
-    if found := equivalent(name):
+    if found := equivalent(kebab(name)):
         command = command or ("select", "FILE", "--target", "NAME", "--method", name)
         raise ValueError(
             f"--method {name}: no such method; did you mean this ({found.sentence})? {suggest_command(found, command)}"
@@ -124,7 +125,7 @@ def _task_parameter(method: type[Ranker], task: str) -> dict[str, str]:
     if not method.supervised:
         raise ValueError(f"--task {task}: {name} looks at no target; tamis list shows which methods do")
     if task not in method.tasks:
-        others = _enumerate(kebab(cls.__name__) for cls in all_methods() if cls.supervised and task in cls.tasks)
+        others = _enumerate(cls for cls in all_methods() if cls.supervised and task in cls.tasks)
         raise ValueError(
             f"--task {task}: {name} is for {next(iter(method.tasks))} only; {task} can be done by {others}"
         )
@@ -136,7 +137,7 @@ def check_takes_weights(ranker: Ranker) -> None:
     if "sample_weight" in ranker.provides:
         return
     name = kebab(type(ranker).__name__)
-    others = _enumerate(kebab(cls.__name__) for cls in all_methods() if "sample_weight" in cls().provides)
+    others = _enumerate(cls for cls in all_methods() if "sample_weight" in cls().provides)
     raise ValueError(f"--weights: {name} takes no weights of rows; these do: {others}")
 
 
@@ -152,8 +153,10 @@ def check_splits_rows(ranker: Ranker) -> None:
     )
 
 
-def _enumerate(names: Iterable[str]) -> str:
-    names = sorted(names)
+def _enumerate(methods: Iterable[type[Ranker]]) -> str:
+    """The first few methods in the order of ``tamis list``, and how many more there are."""
+    found = {kebab(cls.__name__) for cls in methods}
+    names = [name for name in CATALOG if name in found]
     more = f" and {len(names) - _MOST_NAMED} more (see tamis list)" if len(names) > _MOST_NAMED else ""
     return ", ".join(names[:_MOST_NAMED]) + more
 

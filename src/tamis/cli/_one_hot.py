@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tamis.cli._frame import Frame, check_distinct, kind, missing
-from tamis.cli._table import columns_hold, drop_option
+from tamis.cli._naming import columns_hold, drop_option
 
 
 def encode_levels(features: Frame) -> Frame:

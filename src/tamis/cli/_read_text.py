@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.cli._frame import Frame, check_distinct, kind
+from tamis.cli._naming import columns_hold
 from tamis.cli._polars import from_polars, require_polars
 from tamis.cli._text_cells import MISSING, looks_parsed, parse_cells
 from tamis.cli._text_encoding import TextFile, decode
@@ -67,6 +68,8 @@ def _read_delimited(file: TextFile, separator: str | None, decimal: str | None) 
     notes = [file.note] if file.note else []
     if decimal is None and comma:
         notes.append("read with decimal commas (say --decimal . if they are none)")
+    if decimal is None and not comma:
+        notes += _decimal_note(frame)
     return frame.with_notes(notes)
 
 
@@ -94,14 +97,19 @@ def _names(header: Sequence[str]) -> list[str]:
 
 
 def _read_polars(polars: Any, file: TextFile, separator: str, names: Sequence[str], comma: bool) -> Frame:
-    table = polars.read_csv(
-        file.source(),
-        separator=separator,
-        null_values=list(MISSING),
-        infer_schema_length=None,
-        decimal_comma=comma,
-        glob=False,
-    )
+    try:
+        table = polars.read_csv(
+            file.source(),
+            separator=separator,
+            null_values=list(MISSING),
+            infer_schema_length=None,
+            decimal_comma=comma,
+            glob=False,
+        )
+    except polars.exceptions.ComputeError as error:
+        if "more fields" not in str(error):
+            raise
+        raise ValueError(f"a line has more cells than the header, {len(names)}; {_other_mark(separator)}") from error
     if len(table.columns) != len(names):
         raise ValueError(f"its header has {len(names)} names, its lines {len(table.columns)} cells")
     table.columns = list(names)
@@ -122,10 +130,11 @@ def _read_plain(file: TextFile, separator: str, names: Sequence[str], comma: boo
         next(row for row in reader if row)  # the header
         for row in reader:
             if row and len(row) != len(names):
-                raise ValueError(f"line {reader.line_num} has {len(row)} cells, the header {len(names)}")
-            cells = [None if cell in MISSING else cell for cell in row]
-            if any(cell is not None for cell in cells):
-                rows.append(cells)
+                cells = f"line {reader.line_num} has {len(row)} cells, the header {len(names)}"
+                raise ValueError(f"{cells}; {_other_mark(separator)}")
+            filled = [None if cell in MISSING else cell for cell in row]
+            if any(cell is not None for cell in filled):
+                rows.append(filled)
             else:
                 n_empty += 1
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
@@ -133,6 +142,20 @@ def _read_plain(file: TextFile, separator: str, names: Sequence[str], comma: boo
     for name, column in zip(names, columns, strict=True):
         frame = frame.with_column(name, *parse_cells(column, comma))
     return frame.with_notes(_empty_note(n_empty))
+
+
+def _other_mark(separator: str) -> str:
+    return f"if cells are not separated by {separator!r}, name the mark with --separator"
+
+
+def _decimal_note(frame: Frame) -> list[str]:
+    """Which columns of text may be numbers with a decimal comma; or thousands, so that this is not guessed."""
+    suspects = [
+        name
+        for name, values in frame.columns.items()
+        if kind(values) == "text" and _DECIMAL_COMMA.fullmatch(next(cell for cell in values if cell is not None))
+    ]
+    return [f"{columns_hold(suspects)} text such as 1,5: if these are numbers, say --decimal ,"] if suspects else []
 
 
 def _empty_note(n_empty: int) -> list[str]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tamis.cli._table import Table, enumerate_names
+from tamis.cli._naming import enumerate_names
+from tamis.cli._table import Table
 
 if TYPE_CHECKING:
     from tamis import TableSelector
@@ -97,7 +98,9 @@ def encoding_lines(encoding: dict[str, str]) -> list[str]:
                 done.setdefault(short, []).append(name)
     lines = ["; ".join(f"{short}: {enumerate_names(names)}" for short, names in done.items())]
     if causes:
-        lines.append("not ranked: " + "; ".join(f"{enumerate_names(names)} ({cause})" for cause, names in causes.items()))
+        lines.append(
+            "not ranked: " + "; ".join(f"{enumerate_names(names)} ({cause})" for cause, names in causes.items())
+        )
     return [line for line in lines if line]
 
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from tamis.cli._frame import Frame, kind, missing
 from tamis.cli._methods import suggest
-
-_MOST_NAMED = 5
+from tamis.cli._naming import columns_hold, drop_option, enumerate_names, them
 
 
 @dataclass(frozen=True)
@@ -217,24 +216,4 @@ def _check_kinds(features: Frame) -> None:
     ]
     if other:
         what = "neither numbers nor text nor dates"
-        raise ValueError(f"{columns_hold(other)} {what}; leave {_them(other)} out with {drop_option(other)}")
-
-
-def drop_option(names: Sequence[str]) -> str:
-    """The option that leaves columns out, as it is typed in a shell."""
-    return f"--drop {shlex.quote(','.join(names))}"
-
-
-def columns_hold(names: Sequence[str]) -> str:
-    """``column 'a' holds``, or ``columns 'a', 'b' hold``."""
-    return f"column {enumerate_names(names)} holds" if len(names) == 1 else f"columns {enumerate_names(names)} hold"
-
-
-def enumerate_names(names: Sequence[str]) -> str:
-    """The first few names in quotes, and how many more there are."""
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(f"'{name}'" for name in names[:_MOST_NAMED]) + more
-
-
-def _them(names: Sequence[str]) -> str:
-    return "it" if len(names) == 1 else "them"
+        raise ValueError(f"{columns_hold(other)} {what}; leave {them(other)} out with {drop_option(other)}")

@@ -44,8 +44,10 @@ def parse_cells(cells: Cells, comma: bool) -> tuple[np.ndarray, np.ndarray | Non
     stripped = [None if cell is None or cell.strip() in MISSING else cell.strip() for cell in cells]
     given = [cell for cell in stripped if cell is not None]
     has_holes = len(given) < len(stripped)
+    if not given:
+        return np.full(len(cells), np.nan), None
     if (whole := _whole_numbers(given)) is not None:
-        return (_spread(whole.astype(float), stripped, np.nan), text) if has_holes and given else (whole, None)
+        return (_spread(whole.astype(float), stripped, np.nan), text) if has_holes else (whole, None)
     if (numbers := _numbers(given, comma)) is not None:
         return _spread(numbers, stripped, np.nan), None
     if all(cell.lower() in _BOOLEANS for cell in given):

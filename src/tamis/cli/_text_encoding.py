@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-_BLOCK = 1 << 20
+_HEAD, _BLOCK = 1 << 12, 1 << 20
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
@@ -74,16 +74,14 @@ def decode(path: Path, encoding: str | None = None) -> TextFile:
 def _find_encoding(path: Path, compressed: bool) -> tuple[str, str]:
     """The encoding of a file, and what to tell about it."""
     with _open(path, compressed) as file:
-        head = file.read(4)
+        head = file.read(_HEAD)
     for mark, encoding in _BYTE_ORDER_MARKS.items():
         if head.startswith(mark):
             return encoding, "" if encoding == "utf-8-sig" else f"read as {encoding.upper()}, as its first bytes say"
+    if b"\0" in head:
+        raise ValueError("it is no text, or UTF-16 that does not say so; if it is, say --encoding utf-16-le")
     if (bad := _not_utf8(path, compressed)) is None:
         return "utf-8", ""
-    if b"\0" in head or b"\0" in bad:
-        raise ValueError(
-            "it is no text, or text of an encoding that it does not name: if it is UTF-16, say --encoding utf-16-le"
-        )
     note = "it is not UTF-8: read as Windows-1252 (Latin-1); if letters look wrong, name its encoding with --encoding"
     try:
         bad.decode("cp1252")

@@ -13,8 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from tamis.cli._frame import Frame, kind
+from tamis.cli._naming import columns_hold
 from tamis.cli._polars import require_polars, to_polars
-from tamis.cli._table import Table, columns_hold
+from tamis.cli._table import Table
 
 
 def check_destination(path: Path, sources: Sequence[Path]) -> None:
