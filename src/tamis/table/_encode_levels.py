@@ -90,8 +90,8 @@ def _one_hot(source: Source, columns: list[_Coded]) -> Part:
     if not columns:
         return Part()
     least = _least_rows(source.n_rows)
-    encoder = OneHotEncoder(min_frequency=least, max_categories=MOST_LEVELS, sparse_output=False)
-    values = encoder.fit_transform(np.column_stack([one.codes for one in columns]))
+    encoder = OneHotEncoder(min_frequency=least, max_categories=MOST_LEVELS)
+    values = encoder.fit_transform(np.column_stack([one.codes for one in columns])).toarray(order="F")
     places: list[int] = []
     names: list[str] = []
     sentences: dict[int, str] = {}

@@ -91,7 +91,7 @@ def join(parts: Sequence[Part], n_rows: int) -> Encoded:
     if len(blocks) == 1 and np.array_equal(order, np.arange(order.size)):
         table = blocks[0].values
     else:
-        table = np.empty((n_rows, places.size))
+        table = np.empty((n_rows, places.size), order="F")  # filled column by column
         position = np.empty(places.size, dtype=int)
         position[order] = np.arange(places.size)
         start = 0

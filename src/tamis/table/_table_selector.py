@@ -29,8 +29,10 @@ from tamis.table._by_source import (
     refuse_missing,
     wishes_of,
 )
+from tamis.table._check_table import find
 from tamis.table._encode import encode
 from tamis.table._encoded import Encoded
+from tamis.table._findings import Findings
 from tamis.table._outside_encoder import encode_by
 from tamis.table._source import Source, enumerate_names, read_source
 from tamis.table._summary import summarize
@@ -173,8 +175,15 @@ class TableSelector(SelectorMixin, BaseEstimator):
         ranker.name_features(encoded.names)
         self.ranker_ = ranker.fit(encoded.table, y, **{name: v for name, v in given.items() if v is not None})
         self._store(encoded, source, forced)
+        self.findings_ = self._find(source, y)
         self._frame_library = frame_library(X)
         return self
+
+    def _find(self, source: Source, y: np.ndarray | None) -> Findings:
+        """What is odd about the table, and about the target as the ranker took it."""
+        is_single = y is not None and y.size == source.n_rows
+        guessed = self.task_ != "unsupervised" and self.ranker_.get_params(deep=False).get("task") == "auto"
+        return find(source, y.ravel() if y is not None and is_single else None, "auto" if guessed else self.task_)
 
     def _fresh_ranker(self, sample_weight: Any) -> Ranker:
         ranker = clone(self._ranker())

@@ -9,6 +9,7 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
 
 from tamis._sklearn import is_pandas_na
@@ -69,6 +70,8 @@ def read_series(series: Any) -> Column:
     dtype = series.dtype
     if dtype.is_integer() or dtype.is_float():
         return Numbers(_floats(series.to_list()), "number")
+    if dtype == nw.Boolean and not series.null_count():
+        return Numbers(series.to_numpy().astype(float), "boolean")
     if dtype.is_temporal() and str(dtype).startswith(("Datetime", "Date")):
         has_zone = str(dtype).startswith("Datetime") and dtype.time_zone is not None
         series = series.dt.replace_time_zone(None) if has_zone else series  # hours as clocks showed them
@@ -129,6 +132,10 @@ def read_objects(values: Sequence[Any], *, is_declared: bool) -> Column:
 
 def is_missing(value: Any) -> bool:
     """None, NaN, NaT or the missing value of pandas."""
+    if isinstance(value, (str, bool)):
+        return False
+    if isinstance(value, float):
+        return value != value
     if value is None or is_pandas_na(value):
         return True
     try:
@@ -153,7 +160,10 @@ def _looked_up(values: Sequence[Any], distinct: list[Any]) -> np.ndarray:
 
 
 def _floats(values: Sequence[Any]) -> np.ndarray:
-    return np.array([np.nan if is_missing(value) else float(value) for value in values], dtype=float)
+    try:
+        return np.array(values, dtype=float)  # None becomes NaN
+    except (TypeError, ValueError):  # other missing values
+        return np.array([np.nan if is_missing(value) else float(value) for value in values], dtype=float)
 
 
 def _moments(values: Sequence[Any]) -> np.ndarray:

@@ -1,0 +1,189 @@
+"""Checks that look at the columns alone: constant, copies, identifiers, tails, missing values, text that holds numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tamis.kernels.arrays.blocks import blocks
+from tamis.table._encode_levels import is_identifier
+from tamis.table._findings import Finding
+from tamis.table._source import Source
+
+_NEAR_COPY = 0.999  # absolute correlation
+_MOST_COMPARED = 1000  # columns of which all pairs are
+_SAME = 1e-9  # largest difference of the entries of two standardized copies, as in kernels/arrays/copies.py
+_FAR_OUT = 30.0  # robust standard deviations; the largest of ten thousand log-normal values is about there
+_SHARE, _LARGE_SHARE = 0.05, 0.5  # missing
+_BLOCK = 256
+
+
+def check_columns(source: Source, sample: Source, n_missing: np.ndarray, told: str) -> Iterator[Finding]:
+    """Findings of all columns.
+
+    Parameters
+    ----------
+    source : Source
+        All rows.
+    sample : Source
+        Some of them, for what is estimated.
+    n_missing : ndarray of shape (n_columns,)
+    told : str
+        How many rows the sample has, for sentences; empty if all.
+    """
+    yield from _constants(source, n_missing)
+    yield from _identifiers(source)
+    for j, holds in source.unreadable.items():
+        yield Finding(
+            "unreadable", source.names[j], f"holds {holds}, neither numbers, text nor dates; it is not ranked"
+        )
+    yield from _numbers_in_text(source)
+    yield from _missing_shares(source, n_missing)
+    yield from _tails(source, sample, told)
+    yield from _copies(source, sample, told)
+
+
+def skipped_columns(source: Source) -> list[str]:
+    """What was not looked at."""
+    if source.places.size <= _MOST_COMPARED:
+        return []
+    return [f"near-copies were not looked for among {source.places.size} columns of numbers, exact copies were"]
+
+
+def _constants(source: Source, n_missing: np.ndarray) -> Iterator[Finding]:
+    low, high = np.fmin.reduce(source.numbers, axis=0), np.fmax.reduce(source.numbers, axis=0)
+    for i in np.flatnonzero((low == high) & (n_missing[source.places] == 0)).tolist():
+        yield Finding("constant", source.names[source.places[i]], f"is {low[i]:g} in every row; it is not ranked")
+    for j, column in source.levels.items():
+        if column.counts.max(initial=0) == source.n_rows:
+            value = str(column.levels[int(column.counts.argmax())])
+            yield Finding("constant", source.names[j], f"is {value!r} in every row; it is not ranked")
+    for j, moments in source.moments.items():
+        if n_missing[j] == 0 and moments.min() == moments.max():
+            yield Finding("constant", source.names[j], f"is {moments[0]} in every row; it is not ranked")
+
+
+def _identifiers(source: Source) -> Iterator[Finding]:
+    for j, column in source.levels.items():
+        if is_identifier(column):
+            counts = column.counts
+            sentence = f"holds {np.count_nonzero(counts)} different texts in {counts.sum()} rows; it is not ranked"
+            yield Finding("identifier", source.names[j], sentence)
+    if source.n_rows < 10:
+        return
+    first = source.numbers[0]
+    step = source.numbers[1] - first
+    last = first + step * (source.n_rows - 1)
+    for i in np.flatnonzero((np.abs(step) == 1) & (source.numbers[-1] == last)).tolist():
+        if np.all(np.diff(source.numbers[:, i]) == step[i]):
+            yield Finding("identifier", source.names[source.places[i]], "counts the rows; it is ranked all the same")
+
+
+def _numbers_in_text(source: Source) -> Iterator[Finding]:
+    for j, how in source.read_as.items():
+        if how == "text":
+            yield Finding("text-number", source.names[j], "holds numbers as text; it is read as numbers")
+    for j, column in source.levels.items():
+        if column.n_parsed:
+            sentence = f"holds text of which {column.n_parsed} of {len(column.levels)} levels read as numbers"
+            yield Finding("text-number", source.names[j], f"{sentence}; it stays text: mend the others first")
+
+
+def _missing_shares(source: Source, n_missing: np.ndarray) -> Iterator[Finding]:
+    share = n_missing / source.n_rows
+    for j in np.flatnonzero(share > _SHARE).tolist():
+        code = "missing" if share[j] <= _LARGE_SHARE else "mostly-missing"
+        yield Finding(code, source.names[j], f"has no value in {n_missing[j]} of {source.n_rows} rows ({share[j]:.0%})")
+
+
+def _tails(source: Source, sample: Source, told: str) -> Iterator[Finding]:
+    is_number = np.array([source.read_as.get(j, "number") != "boolean" for j in source.places.tolist()], dtype=bool)
+    numbers = sample.numbers
+    ordered = np.sort(numbers, axis=0)
+    n_filled = sample.n_rows - np.isnan(ordered[-1]) * np.isnan(numbers).sum(axis=0)
+    low, middle, high, least, most = (_quantile(ordered, n_filled, q) for q in (0.25, 0.5, 0.75, 0.0, 1.0))
+    spread = (high - low) / 1.349  # of a Gaussian: its standard deviation
+    with np.errstate(divide="ignore", invalid="ignore"):
+        far = np.maximum(most - middle, middle - least) / spread
+    for i in np.flatnonzero((spread > 0) & (far > _FAR_OUT) & is_number).tolist():
+        sentence = f"reaches {far[i]:.0f} robust standard deviations from its median{told}"
+        yield Finding("heavy-tail", source.names[source.places[i]], sentence)
+
+
+def _quantile(ordered: np.ndarray, n_filled: np.ndarray, q: float) -> np.ndarray:
+    place = np.clip(np.round(q * (n_filled - 1)).astype(int), 0, None)
+    return ordered[place, np.arange(ordered.shape[1])]
+
+
+def _copies(source: Source, sample: Source, told: str) -> Iterator[Finding]:
+    seen: dict[Any, int] = {}
+    for j, column in source.levels.items():
+        if len(column.levels) < 2:
+            continue
+        first = seen.setdefault(column.codes.tobytes(), j)
+        if first != j:
+            yield Finding("copy", source.names[j], f"has a level for each level of '{source.names[first]}'")
+    Z = _standardized(sample.numbers)
+    varying = np.flatnonzero(np.einsum("ij,ij->j", Z, Z) > 0.5)
+    exact = _exact_copies(source, Z, varying)
+    for later, first in sorted(exact.items()):
+        names = source.names[source.places[later]], source.names[source.places[first]]
+        yield Finding("copy", names[0], f"is '{names[1]}', up to unit and offset")
+    if varying.size <= _MOST_COMPARED and sample.n_rows > 10:
+        rest = np.setdiff1d(varying, list(exact))
+        for later, first, r in _near_copies(Z, rest):
+            names = source.names[source.places[later]], source.names[source.places[first]]
+            yield Finding("near-copy", names[0], f"has a correlation of {r:.4f} with '{names[1]}'{told}")
+
+
+def _standardized(numbers: np.ndarray) -> np.ndarray:
+    """Columns of mean zero and unit norm, missing values at the mean; constant columns are zero."""
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        has_missing = np.isnan(numbers.sum(axis=0)).any()
+        Z = numbers - (np.nanmean(_at_least_one(numbers), axis=0) if has_missing else numbers.mean(axis=0))
+        Z = np.nan_to_num(Z, copy=False, nan=0.0) if has_missing else Z
+        size = np.abs(Z).max(axis=0, initial=0.0)
+        norm = np.sqrt(np.einsum("ij,ij->j", Z, Z))
+    is_constant = size <= 1e-12 * np.abs(np.nan_to_num(numbers)).max(axis=0, initial=0.0)
+    return Z / np.where(is_constant | (norm == 0), np.inf, norm)
+
+
+def _at_least_one(numbers: np.ndarray) -> np.ndarray:
+    """Zeros in columns that hold nothing, whose mean would be none."""
+    return np.where(np.isnan(numbers).all(axis=0), 0.0, numbers)
+
+
+def _exact_copies(source: Source, Z: np.ndarray, varying: np.ndarray) -> dict[int, int]:
+    """For columns that equal an earlier one up to unit and offset, that one: both have the same product with a vector."""
+    vector = np.random.RandomState(0).standard_normal(Z.shape[0])
+    key = np.abs(vector @ Z[:, varying])
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order], prepend=-np.inf) > _SAME * np.linalg.norm(vector))
+    copies: dict[int, int] = {}
+    for run in np.split(varying[order], starts[1:]):
+        if run.size < 2:
+            continue
+        first, *others = np.sort(run).tolist()
+        for later in others:
+            if _is_copy(source.numbers[:, first], source.numbers[:, later]):
+                copies[later] = first
+    return copies
+
+
+def _is_copy(a: np.ndarray, b: np.ndarray) -> bool:
+    if not np.array_equal(np.isnan(a), np.isnan(b)):
+        return False
+    Z = _standardized(np.column_stack([a, b]))
+    return bool(np.abs(Z[:, 0] - np.sign(Z[:, 0] @ Z[:, 1]) * Z[:, 1]).max() <= 10 * _SAME)
+
+
+def _near_copies(Z: np.ndarray, columns: np.ndarray) -> Iterator[tuple[int, int, float]]:
+    """Each column with the first before it that it is close to; all pairs, a block at a time."""
+    for block in blocks(columns.size, _BLOCK):
+        correlation = Z[:, columns].T @ Z[:, columns[block]]
+        for k, later in enumerate(columns[block].tolist()):
+            before = np.flatnonzero((np.abs(correlation[:, k]) > _NEAR_COPY) & (columns < later))
+            if before.size:
+                yield later, int(columns[before[0]]), float(correlation[before[0], k])
