@@ -31,6 +31,7 @@ from tamis.base._candidates import Candidates, ColumnCandidates, GroupCandidates
 from tamis.base._nothing_kept import warn_of_nothing_kept
 from tamis.base._ranking import Ranking, StopDecision
 from tamis.base._rules import StoppingRule, rule_class
+from tamis.base._summary import as_frame, as_html, summary_columns
 from tamis.base._validation import (
     check_array_library,
     check_not_all_constant,
@@ -82,6 +83,9 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     min_features: int | None = None
 
     stop_: StopDecision
+    _forced_columns: frozenset[int] = frozenset()
+    _excluded_columns: frozenset[int] = frozenset()
+    _frame_library: str | None = None
     _kept_rows: np.ndarray | None = None  # of the table given to fit: those of a weight above zero
 
     _parameter_constraints: ClassVar[dict] = {
@@ -270,7 +274,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         order = (decision.ranking or ranking).order
         n_features, why = max(decision.n_features, ranking.n_forced), ""
         if ranking.n_forced:
-            why = f"; {', '.join(repr(candidates.name(j)) for j in candidates.keep.tolist())} stay, as asked"
+            names = ", ".join(f"'{candidates.name(j)}'" for j in candidates.keep.tolist())
+            why = f"; {names} stay{'s' * (candidates.keep.size == 1)}, as asked"
         if n_features < min(self.min_features or 0, order.size):
             n_features, why = min(self.min_features or 0, order.size), why + f"; at least {self.min_features} asked for"
         return replace(decision, n_features=n_features, reason=decision.reason + why) if why else decision
@@ -366,6 +371,9 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """Set the fitted attributes; arrays follow ``X`` to its namespace and device."""
         for name, value in candidates.fitted_attributes(ranking).items():
             setattr(self, name, value)
+        if self.ranks_columns():
+            self._forced_columns = frozenset(candidates.columns_of(candidates.keep).tolist())
+            self._excluded_columns = frozenset(candidates.columns_of(candidates.excluded).tolist())
         ranking, decision = candidates.to_features(ranking, decision)
         support = np.zeros(ranking.scores.size, dtype=bool)
         support[ranking.order[: decision.n_features]] = True
@@ -424,6 +432,25 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         for source, target in enumerate(place.tolist()):
             full[:, target] = X[:, source]
         return full
+
+    def summary(self) -> Any:
+        """What was found, one row per feature, best first.
+
+        Returns
+        -------
+        data frame
+            Of the library of the table given to ``fit``, else of pandas or polars, where neither is installed a dict of
+            columns: ``feature``, ``rank``, ``score``, ``kept``, ``why_not`` (why a feature is not kept), ``risk`` (at
+            which the rule took or refused it, where the rule speaks of risks) and ``redundant_with`` (the feature that
+            makes it superfluous, where the method tells).
+        """
+        check_is_fitted(self)
+        return as_frame(summary_columns(self), self._frame_library)
+
+    def _html_repr(self) -> str:
+        """Parameters as scikit-learn shows them; below, after ``fit``, the kept features and the reason."""
+        shown = super()._html_repr()
+        return shown + as_html(self) if hasattr(self, "stop_") else shown
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -40,8 +40,8 @@ class OptimalBrainDamage(EliminationRanker):
         ElasticNet, LogisticRegression, LinearSVC (squared hinge), PoissonRegressor, GammaRegressor or TweedieRegressor,
         which needs none; sparse tables are welcome then.
     stop : rule, str, int, float or None, default="auto"
-        How many to keep; "auto" keeps half.
-    keep, exclude, min_features
+        How many to keep; "auto" keeps those that rank above permuted copies of all features, at a risk of 5 %.
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     step : int, float or "halving", default=0.2
         Weights of the network, or inputs of the estimator, to delete at a time: a count, a fraction of those left, or

@@ -79,7 +79,7 @@ class PerceptronElimination(BackwardRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" is the method's own choice, :class:`~tamis.stop.OwnChoice`.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     alpha : float, default=0.5
         Share of the margin to do without, in (0, 1]: ALMA finds at least 1 - alpha of the largest one, and leaving

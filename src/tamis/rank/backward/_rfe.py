@@ -55,8 +55,9 @@ class RFE(BackwardRanker):
         solved here, to their exact optimum; any other with ``coef_`` or ``feature_importances_`` is fitted again and
         again.
     stop : rule, str, int, float or None, default="auto"
-        How many to keep; "auto" keeps half. With ``groups`` it counts groups.
-    keep, exclude, min_features
+        How many to keep; "auto" keeps those that rank above permuted copies of all features, at a risk of 5 %. With
+        ``groups`` it counts groups.
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     step : int, float or "halving", default=1
         Features to eliminate at a time, the fraction of the remaining ones, or down to a power of two. With ``groups``

@@ -31,8 +31,8 @@ class FloatingSelection(Ranker):
     estimator : estimator or None, default=None
         Whose cross-validated score is J; None for least squares.
     stop : rule, str, int, float or None, default="auto"
-        How many to keep; "auto" keeps half.
-    keep, exclude, min_features
+        How many to keep; "auto" keeps those that rank above permuted copies of all features, at a risk of 5 %.
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     n_beyond : int, default=2
         The search goes on until so many more features are in than are asked for: it may come back with a better set.

@@ -31,7 +31,7 @@ class ForwardLeastSquares(LeastSquaresRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" is ``Probe(risk=0.05)``.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     algorithm : {"omp", "lars"}, default="omp"
         "lars" takes the order in which features enter scikit-learn's least-angle regression instead (one target only).

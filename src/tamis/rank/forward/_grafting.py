@@ -37,7 +37,7 @@ class Grafting(Ranker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a weight in the minimum of C.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     loss : {"auto", "logistic", "squared", "squared_hinge"}, default="auto"
         :math:`\log(1 + e^{-yf})`, :math:`\frac{1}{2} (f - y)^2` or :math:`\max(0, 1 - yf)^2`, where classes are

@@ -30,7 +30,7 @@ class GramSchmidt(LeastSquaresRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" is the calibrated random probe at a risk of 5 %, ``Probe(risk=0.05)``.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     task : {"auto", "regression", "classification"}, default="auto"
         "auto" takes labels, two distinct values, or at most 20 distinct whole numbers as classes.

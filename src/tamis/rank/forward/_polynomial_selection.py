@@ -46,7 +46,7 @@ class PolynomialSelection(Ranker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many variables to keep; "auto" keeps those behind the pruned polynomial.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     degree : int, default=2
     interaction_only : bool, default=False

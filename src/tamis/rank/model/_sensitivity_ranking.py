@@ -43,8 +43,8 @@ class SensitivityRanking(NetworkRanker):
         and gets points in the precision and on the device of its parameters; another callable gets those of ``X`` and
         ``device``. None trains a network on ``X`` and ``y`` first.
     stop : rule, str, int, float or None, default="auto"
-        How many to keep; "auto" keeps half.
-    keep, exclude, min_features
+        How many to keep; "auto" keeps those that rank above permuted copies of all features, at a risk of 5 %.
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     norm : {"l2", "l1"}, default="l2"
     standardize : bool, default=True

@@ -72,7 +72,7 @@ class TreeSelector(Ranker):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all features that the tree uses, those of a forest whose importance reaches the
         mean, and half of them where the importance is that of single splits.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     importance : {"impurity", "mutual_information", "gain_ratio", "error"}, default="impurity"
         In a tree, or of the best single split; the last two are for classes.

@@ -32,7 +32,7 @@ class DeepFeatureSelection(NetworkRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all whose factor is not zero.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     sparsity : float, default=0.03
         :math:`\lambda`: the larger, the more factors are zero.

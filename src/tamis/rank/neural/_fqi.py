@@ -21,8 +21,8 @@ class FQI(NetworkRanker):
     Parameters
     ----------
     stop : rule, str, int, float or None, default="auto"
-        How many to keep; "auto" keeps half.
-    keep, exclude, min_features
+        How many to keep; "auto" keeps those that rank above permuted copies of all features, at a risk of 5 %.
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     hidden_units : tuple of int, default=(10,)
         Units of every hidden layer, all of them tanh; an empty tuple gives a linear model.

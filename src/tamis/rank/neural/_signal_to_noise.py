@@ -25,7 +25,7 @@ class SignalToNoise(NetworkRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that are ranked.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     n_draws : int, default=5
         Noise inputs, each with a network of its own.

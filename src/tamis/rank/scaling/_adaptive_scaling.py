@@ -41,7 +41,7 @@ class AdaptiveScaling(MachineScaling):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a factor when nothing changes. A number k ends the rounds before
         fewer than k features are left.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     p : float, default=1.0
         Exponent of the norm, at least 0.1: the smaller, the fewer features, and the more local minima. From p = 2 on

@@ -45,7 +45,7 @@ class ARD(EarlyStoppedScaling):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that are left where the evidence is largest. A number k ends the rounds
         early (see ``early_stopping``), and before fewer than k features are left.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     loss : {"auto", "logistic", "squared"}, default="auto"
         "auto" is the logistic likelihood for classes and the Gaussian one for a quantity. "squared" takes classes as

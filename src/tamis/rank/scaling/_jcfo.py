@@ -92,7 +92,7 @@ class JCFO(ScalingRanker):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all whose factors are positive at a maximum of the posterior. A number k discards
         a share ``step`` of the features after every round, those that move the outputs least, until k are left.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     loss : {"auto", "probit", "logistic", "squared"}, default="auto"
         The negative log-likelihood. "auto" is the probit model for classes and Gaussian noise, "squared", for a

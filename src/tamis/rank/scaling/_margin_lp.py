@@ -53,7 +53,7 @@ class MarginLP(ScalingRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a factor, which are fewer than rows.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     C : float, default=inf
         Cost of errors: :math:`\alpha_k \le C` in the program, and :math:`\sum_i |w_i| + C \sum_k \xi_k` in the other

@@ -104,7 +104,7 @@ class MED(ScalingRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps those whose probability of being active is above one half.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     p0 : float or "auto", default="auto"
         Prior probability that a feature (or group) is active; 1 gives all features a weight, as a support vector

@@ -79,7 +79,7 @@ class ScalingFactors(ScalingRanker):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps the features of the round whose bound is smallest. A number k ends the rounds
         with exactly k features.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     criterion : {"radius-margin", "span", "validation"}, default="radius-margin"
         "validation" is the mean squared hinge of the outputs on rows that are held out, over the folds of ``cv``.

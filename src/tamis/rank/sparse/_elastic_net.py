@@ -28,7 +28,7 @@ class ElasticNet(SmoothLossRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a weight.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     loss : {"auto", "squared", "logistic", "squared_hinge"}, default="auto"
         "auto" is logistic for classes and squared for a quantity.

@@ -37,7 +37,7 @@ class FSV(CostedRanker):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a weight. With a given C, a number k ends the programs before fewer
         than k features have a weight.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     loss : {"auto", "hinge", "logistic", "epsilon_insensitive"}, default="auto"
         "auto" is the hinge for classes and epsilon-insensitive for a quantity.

@@ -24,7 +24,7 @@ class Lasso(SmoothLossRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that have a weight.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     alpha : float, "path" or "auto", default="auto"
         Weight of the penalty, in the units of y. "path" lowers it from ``alpha_max_``, the smallest at which all

@@ -31,7 +31,7 @@ class ZeroNorm(MachineScaling):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all that are left when nothing changes. A number k ends the rounds before fewer
         than k features are left, which is what makes the method work on few rows.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     loss : {"auto", "squared_hinge", "hinge", "squared", "sparse_fisher"}, default="auto"
         "auto" is the squared hinge for classes and the squared error for a quantity. "squared" of classes is Fisher's

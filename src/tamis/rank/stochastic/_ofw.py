@@ -103,7 +103,7 @@ class OFW(Ranker):
         every draw of groups.
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" is the effective number of features, :class:`~tamis.stop.EffectiveNumber`.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     tol : float, default=0.05
         The search ends when the probability has changed by at most this much, relative to the largest, over the last

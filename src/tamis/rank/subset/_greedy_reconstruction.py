@@ -28,7 +28,7 @@ class GreedyReconstruction(SequentialRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     standardize : bool, default=True
         Every feature counts the same, whatever its unit. False weighs features by their variance.

@@ -32,7 +32,7 @@ class PCALeverage(Ranker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     n_components : int, float or None, default=0.9
         Number :math:`r` of components; a float is the share of the variance that they must explain; None is all. A

@@ -30,7 +30,7 @@ class PivotedQR(SequentialRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     standardize : bool, default=True
         Divide every feature by its standard deviation. False centers only, so that a feature that varies more comes

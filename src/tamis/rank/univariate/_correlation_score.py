@@ -27,8 +27,8 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
     Parameters
     ----------
     stop : rule, str, int, float or None, default="auto"
-        How many to keep; "auto" keeps half.
-    keep, exclude, min_features
+        How many to keep; "auto" keeps those that rank above permuted copies of all features, at a risk of 5 %.
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     task : {"auto", "regression", "classification"}, default="auto"
     multiclass : {"joint", "ovr", "ovo"}, default="joint"

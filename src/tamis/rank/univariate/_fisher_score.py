@@ -30,8 +30,8 @@ class FisherScore(Ranker):
     Parameters
     ----------
     stop : rule, str, int, float or None, default="auto"
-        How many to keep; "auto" keeps half.
-    keep, exclude, min_features
+        How many to keep; "auto" keeps those that rank above permuted copies of all features, at a risk of 5 %.
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     form : {"scatter", "unbiased"}, default="scatter"
     threshold : float, default=None

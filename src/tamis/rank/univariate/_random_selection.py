@@ -21,7 +21,7 @@ class RandomSelection(Ranker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps half.
-    keep, exclude, min_features
+    keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     random_state : int, RandomState or None, default=None
     groups : array-like of shape (n_features,) or mapping, default=None
