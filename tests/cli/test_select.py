@@ -178,3 +178,32 @@ def test_output_follows_the_umask_and_replaces_an_older_file(csv, tamis, tmp_pat
     fresh.touch()
     assert kept.read_text() != "old"
     assert kept.stat().st_mode == fresh.stat().st_mode
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_an_answer_that_was_interrupted_is_marked_unfinished_and_ends_as_interrupted(options, csv, tamis, monkeypatch):
+    original = GramSchmidt._store
+
+    def store(self, *args):
+        original(self, *args)
+        self.certificate_["interrupted"] = True
+
+    monkeypatch.setattr(GramSchmidt, "_store", store)
+    outcome = tamis("select", csv, "--target", "y", *options)
+    assert outcome.code == 130
+    assert "x5" in outcome.out
+    if options:
+        assert outcome.json["interrupted"] is True
+    else:
+        assert "unfinished: interrupted" in outcome.err
+
+
+def test_findings_are_told_to_people_and_to_programs(table, tamis, tmp_path):
+    path = tmp_path / "t.csv"
+    table.with_columns(pl.col("y").alias("copy of y"), pl.lit(1.5).alias("flat")).write_csv(path)
+    outcome = tamis("select", path, "--target", "y")
+    assert "leak: 'copy of y'" in outcome.err
+    assert "constant: 'flat'" in outcome.err
+    report = tamis("select", path, "--target", "y", "--json").json
+    assert {"code": "leak", "column": "copy of y"}.items() <= report["findings"][-1].items()
+    assert all(finding["sentence"] for finding in report["findings"])

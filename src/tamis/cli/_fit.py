@@ -23,6 +23,7 @@ from tamis.cli._table import Columns, Table, prepare
 
 if TYPE_CHECKING:
     from tamis import TableSelector
+    from tamis.table import Findings
 
 
 def check_options(args: argparse.Namespace, ranker: Ranker) -> None:
@@ -123,7 +124,7 @@ def report_of(selector: Ranker | TableSelector, table: Table) -> dict[str, Any]:
         "n_rows_without_target": table.n_rows_dropped,
         "n_features": table.n_features,
         "encoding": _encoding(selector),
-        "findings": [asdict(finding) for finding in _findings(selector)],
+        "findings": [asdict(finding) for finding in _findings(selector, table)],
         "notes": list(table.features.notes),
         "interrupted": _is_interrupted(selector),
     }
@@ -132,8 +133,8 @@ def report_of(selector: Ranker | TableSelector, table: Table) -> dict[str, Any]:
 def say_what_was_done(selector: Ranker | TableSelector, table: Table, env: Environment) -> None:
     """The task, what was done to which columns, and what was found in them."""
     env.say(task_sentence(selector.task_, table))
-    findings = finding_lines([finding.sentence for finding in _findings(selector)])
-    for line in (*encoding_lines(_encoding(selector)), *findings):
+    not_ranked = () if isinstance(selector, Ranker) else selector.not_ranked_
+    for line in (*encoding_lines(_encoding(selector)), *finding_lines(_findings(selector, table), not_ranked)):
         env.say(line)
     if _is_interrupted(selector):
         env.say("unfinished: interrupted by Ctrl-C; this is what was found until then")
@@ -153,5 +154,15 @@ def _encoding(selector: Ranker | TableSelector) -> dict[str, str]:
     return {} if isinstance(selector, Ranker) else dict(selector.encoding_)
 
 
-def _findings(selector: Ranker | TableSelector) -> list[Any]:
-    return []
+def _findings(selector: Ranker | TableSelector, table: Table) -> Findings:
+    """What is odd about the table; nothing is looked for in sparse ones."""
+    from tamis.table import Findings, check_table
+
+    if not isinstance(selector, Ranker):
+        return selector.findings_
+    if table.features.block is not None:
+        return Findings()
+    is_supervised = selector.task_ != "unsupervised"
+    return check_table(
+        table.features.columns, table.y if is_supervised else None, task=selector.task_ if is_supervised else "auto"
+    )

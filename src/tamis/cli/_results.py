@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,22 @@ from tamis.cli._table import Table
 if TYPE_CHECKING:
     from tamis import TableSelector
     from tamis.base import Ranker
+    from tamis.table import Findings
 
-_MOST_FINDINGS = 8
+_MOST_OF_A_KIND = 3
+_GRAVEST_FIRST = (
+    "leak",
+    "outlying-target",
+    "rare-class",
+    "telling-missingness",
+    "mostly-missing",
+    "copy",
+    "near-copy",
+    "identifier",
+    "constant",
+    "text-number",
+    "heavy-tail",
+)
 _NOT_RANKED = "not ranked: "
 _NUMBER = re.compile(r" \(.* in every row\)")  # the value of a constant column
 # phrase in what was done to a column -> the same in short
@@ -104,7 +118,17 @@ def encoding_lines(encoding: dict[str, str]) -> list[str]:
     return [line for line in lines if line]
 
 
-def finding_lines(sentences: Sequence[str]) -> list[str]:
-    """The first findings, one a line, and how many more there are."""
-    more = len(sentences) - _MOST_FINDINGS
-    return [*sentences[:_MOST_FINDINGS], *([f"and {more} more findings; --json has them all"] if more > 0 else [])]
+def finding_lines(findings: Findings, not_ranked: Collection[str]) -> list[str]:
+    """What a person should look at, gravest first, one line for each or for many of a kind.
+
+    Missing values and columns that are not ranked are told elsewhere, and so are targets that look like counts.
+    """
+    lines = []
+    for code in _GRAVEST_FIRST:
+        found = [finding for finding in findings if finding.code == code and finding.column not in not_ranked]
+        if len(found) <= _MOST_OF_A_KIND:
+            lines += [str(finding) for finding in found]
+        else:
+            names = enumerate_names([str(finding.column) for finding in found])
+            lines.append(f"{code}: {names}; {found[0].advice}")
+    return lines
