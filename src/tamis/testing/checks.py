@@ -183,9 +183,12 @@ def check_higher_scores_are_better(ranker: Ranker) -> None:
 def check_columns_to_keep_stay_and_excluded_ones_are_not_ranked(ranker: Ranker) -> None:
     X, y = make_data()
     found = fitted(clone(ranker).set_params(keep=[6, 5], exclude=[1]), X, y)
-    assert found.support_[[6, 5]].all() and not found.support_[1]
-    assert set(found.order_[:2].tolist()) == {5, 6} and 1 not in found.order_
-    assert np.isnan(found.scores_[1]) and found.support_.sum() == found.n_features_
+    assert found.support_[[6, 5]].all()
+    assert not found.support_[1]
+    assert set(found.order_[:2].tolist()) == {5, 6}
+    assert 1 not in found.order_
+    assert np.isnan(found.scores_[1])
+    assert found.support_.sum() == found.n_features_
     assert "stay, as asked" in found.stop_.reason
     assert found.transform(X).shape[1] == found.n_features_
 

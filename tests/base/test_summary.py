@@ -1,0 +1,67 @@
+"""Fitted rankers as tables and in notebooks."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from tamis import RFE, GramSchmidt, MaxVariance
+
+
+def make_table():
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((200, 7))
+    X[:, 5] = 2 * X[:, 0] + 1
+    X[:, 6] = 3.0
+    return pd.DataFrame(X, columns=[f"<b>{letter}" for letter in "abcdefg"]), X[:, 0] + X[:, 1]
+
+
+@pytest.mark.parametrize(("convert", "kind"), [(lambda x: x, pd.DataFrame), (pl.from_pandas, pl.DataFrame)])
+def test_it_is_a_frame_of_the_callers_library(convert, kind):
+    frame, y = make_table()
+    assert isinstance(GramSchmidt().fit(convert(frame), y).summary(), kind)
+    assert isinstance(MaxVariance(stop=2).fit(convert(frame)).summary(), kind)
+
+
+def test_arrow_tables_get_an_arrow_table_and_arrays_a_data_frame():
+    frame, y = make_table()
+    assert isinstance(GramSchmidt().fit(pa.table(frame), y).summary(), pa.Table)
+    assert isinstance(GramSchmidt().fit(frame.to_numpy(), y).summary(), pd.DataFrame)
+
+
+def test_it_says_of_every_feature_why_it_is_not_kept():
+    frame, y = make_table()
+    found = GramSchmidt(exclude=["<b>c"], keep=["<b>d"]).fit(frame, y)
+    rows = found.summary().set_index("feature")
+    assert list(rows.index[:3]) == [frame.columns[j] for j in found.order_[:3]]
+    assert rows.loc["<b>c", "why_not"] == "excluded, as asked"
+    assert rows.loc["<b>f", "redundant_with"] == "<b>a"
+    assert rows.loc["<b>g", "why_not"] == "adds nothing"
+    assert np.isnan(rows.loc["<b>d", "risk"])
+    assert rows.loc["<b>a", "risk"] < 0.05
+    assert rows["kept"].sum() == found.n_features_
+
+
+def test_groups_have_one_risk():
+    frame, y = make_table()
+    found = RFE(groups=[0, 0, 1, 1, 2, 2, 2]).fit(frame.to_numpy(), y)
+    rows = found.summary()
+    groups = dict(zip([f"x{j}" for j in range(7)], [0, 0, 1, 1, 2, 2, 2], strict=True))
+    assert rows.groupby(rows["feature"].map(groups))["risk"].nunique().max() == 1
+
+
+def test_notebooks_show_the_kept_features_and_the_reason_with_names_escaped():
+    frame, y = make_table()
+    found = GramSchmidt().fit(frame, y)
+    shown = found._repr_html_()
+    assert "GramSchmidt keeps" in shown
+    assert "&lt;b&gt;a" in shown
+    assert "<b>a<" not in shown
+    assert "keeps" not in GramSchmidt()._repr_html_()
+
+
+def test_it_needs_a_fit():
+    with pytest.raises(NotFittedError):
+        GramSchmidt().summary()
