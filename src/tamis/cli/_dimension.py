@@ -148,8 +148,9 @@ def _sentence(table: Table, name: str, found: DimensionEstimator) -> str:
 
 COMMAND = Command(
     name="dimension",
-    summary="estimate how many dimensions the rows of a table have: a lower bound on the features to keep",
+    summary="estimate how many dimensions the rows have: a lower bound on the features",
     examples=_EXAMPLES,
     add_options=_add_options,
     run=_run,
+    usage="tamis dimension FILE [options]",
 )

@@ -24,6 +24,7 @@ class Command:
     examples: str
     add_options: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace, Environment], int | None]
+    usage: str | None = None
 
 
 def positive(text: str) -> int:
@@ -55,15 +56,25 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         help=".csv, .tsv, .svm, .svmlight, .libsvm (all of them also .gz), .parquet, .arrow, .feather, .ipc, .npz, "
         ".mat or .arff; - is standard input",
     )
-    group.add_argument("--format", metavar="NAME", help="what FILE is, where its suffix cannot tell (for -: csv)")
+    group.add_argument(
+        "--format", metavar="NAME", help="what FILE is, such as csv, where its suffix cannot tell (default for -: csv)"
+    )
     group.add_argument(
         "--glob",
         action="store_true",
         help="FILE may be several, or patterns such as 'part-*.csv': rows one below the other",
     )
-    group.add_argument("--encoding", metavar="NAME", help="of a text file, such as latin-1 (default: found out)")
-    group.add_argument("--separator", metavar="MARK", help="of a text file, such as ';' or tab (default: found out)")
-    group.add_argument("--decimal", choices=[".", ","], help="decimal mark of a text file (default: found out)")
+    group.add_argument(
+        "--encoding", metavar="NAME", help="encoding of a text file, such as latin-1 (default: found out)"
+    )
+    group.add_argument(
+        "--separator",
+        metavar="MARK",
+        help="mark between the cells of a text file, such as ';' or tab (default: found out)",
+    )
+    group.add_argument(
+        "--decimal", metavar="MARK", choices=[".", ","], help="decimal mark of a text file, . or , (default: found out)"
+    )
     group.add_argument(
         "--target",
         metavar="NAME",
@@ -72,7 +83,7 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--drop-rows-without-target",
         action="store_true",
-        help="leave out rows whose target is missing, not refuse them",
+        help="leave out rows whose target is missing; else they are refused",
     )
     group.add_argument(
         "--drop",
@@ -102,7 +113,10 @@ def add_meaning_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--weights", metavar="NAME", help="column with the weight of each row")
     group.add_argument(
-        "--row-groups", metavar="NAME", help="column that tells which rows belong together, such as a patient's"
+        "--row-groups",
+        metavar="NAME",
+        help="column that tells which rows belong together, such as a patient's: they are not split by --stop "
+        "cross-validation",
     )
     group.add_argument(
         "--missing",

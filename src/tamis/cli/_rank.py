@@ -58,4 +58,5 @@ COMMAND = Command(
     examples=_EXAMPLES,
     add_options=_add_options,
     run=_run,
+    usage="tamis rank FILE --target NAME [options]",
 )

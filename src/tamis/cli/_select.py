@@ -13,9 +13,10 @@ _EXAMPLES = """\
   tamis select table.csv --target price --risk 0.01 --out kept.parquet
   tamis select table.csv --target city --drop 'my id' --keep age --json
   zcat table.csv.gz | tamis select - --target price
-  tamis select --glob 'part-*.csv' --target price --stop cross-validation --row-groups patient
+  tamis select --glob 'part-*.csv' --target price --row-groups patient \\
+      --stop cross-validation
   tamis select spam.npz --method fisher-score --fdr 0.1 --draws 199 --seed 0
-  tamis select spam.npz --stop cross-validation --stop-param rule=one-se --jobs 4
+  tamis select spam.npz --stop cross-validation --stop-param rule=one-se
   tamis select faces.mat --method max-variance --stop 50 --out faces.npz"""
 
 
@@ -86,4 +87,5 @@ COMMAND = Command(
     examples=_EXAMPLES,
     add_options=_add_options,
     run=_run,
+    usage="tamis select FILE --target NAME [options]",
 )
