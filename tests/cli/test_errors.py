@@ -33,6 +33,7 @@ def assert_refused(outcome, *words: str) -> None:
         (["--target", "y", "--method", "gram-schmit"], ["--method gram-schmit", "did you mean 'gram-schmidt'"]),
         (["--target", "y", "--method", "step"], ["--method step"]),
         (["--target", "y", "--stop", "probes"], ["--stop probes", "did you mean 'probe'", "top-k"]),
+        (["--target", "y", "--stop", "cv"], ["--stop cv", "did you mean '--stop cross-validation'"]),
         (["--target", "y", "--stop", "1.5"], ["--stop 1.5", "between 0 and 1"]),
         (["--target", "y", "--stop", "-2"], ["--stop -2", "at least 1"]),
         (["--target", "y", "--stop", "99"], ["99 features of 8"]),

@@ -161,3 +161,10 @@ def test_a_progress_bar_moves_for_mixed_tables_too(visits, monkeypatch):
     env = Environment(stdout=io.StringIO(), stderr=Terminal())
     assert main(["select", str(visits[0]), "--target", "cost"], env) == 0
     assert "GramSchmidt - fit" in env.stderr.getvalue()
+
+
+def test_a_curve_over_encoded_columns_is_not_told_as_one_over_features(visits, tamis):
+    options = ("--target", "cost", "--method", "floating-selection", "--stop", "cross-validation", "--json")
+    report = tamis("select", visits[0], *options).json
+    assert report["curve"] is None
+    assert all("curve" not in feature for feature in report["features"])

@@ -86,6 +86,8 @@ def _run(args: argparse.Namespace, env: Environment) -> None:
         return
     rows = [(name, number(found.dimension_), number(found.standard_error_, 2)) for name, found in estimators.items()]
     env.emit(text_table(("method", "dimension", "+-"), rows, "<>>"))
+    for note in table.features.notes:
+        env.say(note)
     if table.target is not None:
         env.say(f"the target '{table.target}' is left out")
     env.say(_sentence(table, *next(iter(estimators.items()))))

@@ -17,7 +17,7 @@ from tamis.cli._environment import INTERRUPTED, Environment
 from tamis.cli._methods import check_splits_rows, check_takes_weights, kebab
 from tamis.cli._progress import progress_bar
 from tamis.cli._read_text import TextFormat
-from tamis.cli._results import encoding_lines, finding_lines, task_sentence
+from tamis.cli._results import encoding_lines, finding_lines, not_ranked, task_sentence
 from tamis.cli._sources import read_table
 from tamis.cli._table import Columns, Table, prepare
 
@@ -133,8 +133,8 @@ def report_of(selector: Ranker | TableSelector, table: Table) -> dict[str, Any]:
 def say_what_was_done(selector: Ranker | TableSelector, table: Table, env: Environment) -> None:
     """The task, what was done to which columns, and what was found in them."""
     env.say(task_sentence(selector.task_, table))
-    not_ranked = () if isinstance(selector, Ranker) else selector.not_ranked_
-    for line in (*encoding_lines(_encoding(selector)), *finding_lines(_findings(selector, table), not_ranked)):
+    findings = finding_lines(_findings(selector, table), not_ranked(selector))
+    for line in (*encoding_lines(_encoding(selector)), *findings):
         env.say(line)
     if _is_interrupted(selector):
         env.say("unfinished: interrupted by Ctrl-C; this is what was found until then")

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 import tamis
 from tamis.base import Ranker, StoppingRule, rule_class, rule_names
 from tamis.cli._catalog import CATALOG
-from tamis.cli._names_elsewhere import equivalent, suggest_command
+from tamis.cli._names_elsewhere import RULES, equivalent, suggest_command
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MOST_NAMED = 8
@@ -216,9 +216,9 @@ def _named_rule(method: type[Ranker], stop: str) -> tuple[str, Mapping[str, Any]
         return "top-k", {"n_features": number}, f"top-k (--stop {stop})"
     known = rule_names()
     if stop not in known:
+        meant = f" (did you mean '--stop {RULES[stop.lower()]}'?)" if stop.lower() in RULES else suggest(stop, known)
         raise ValueError(
-            f"--stop {stop}: no such stopping rule{suggest(stop, known)}; give a number, a fraction, auto or one of "
-            f"{', '.join(known)}"
+            f"--stop {stop}: no such stopping rule{meant}; give a number, a fraction, auto or one of {', '.join(known)}"
         )
     return stop, {}, stop
 

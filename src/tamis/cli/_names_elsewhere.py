@@ -104,6 +104,20 @@ _SAME = {
     "ga": "genetic",
 }
 
+RULES = {
+    "cv": "cross-validation",
+    "rfecv": "cross-validation",
+    "loo": "leave-one-out",
+    "f-test": "fisher-test",
+    "p-value": "probe",
+    "boruta": "monte-carlo-probe",
+    "permutation": "monte-carlo-probe",
+    "shadow": "monte-carlo-probe",
+    "fdr": "monte-carlo-probe --fdr 0.1",
+    "bh": "monte-carlo-probe --fdr 0.1",
+    "k-best": "10",
+}
+
 
 def equivalent(name: str) -> Equivalent | None:
     """What to use for a method that is called ``name`` elsewhere; None where the name is not known."""

@@ -25,7 +25,7 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     from tamis.cli._fit import check_options, exit_code, file_field, fit, load, report_of, say_what_was_done
     from tamis.cli._methods import Settings, make_ranker, method_class
     from tamis.cli._render import feature_table, json_object
-    from tamis.cli._results import ranked_features
+    from tamis.cli._results import not_ranked, ranked_features
 
     method = method_class(args.method, args.given)
     ranker = make_ranker(method, None, Settings(args.param, args.seed, args.jobs, args.task))
@@ -47,8 +47,9 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
         return exit_code(selector)
     say_what_was_done(selector, table, env)
     env.emit(feature_table(shown))
-    if args.top is None and (missing := table.n_features - len(features)):
-        env.say(f"{missing} of {table.n_features} features are not ranked")
+    n_unranked = table.n_features - len(features)
+    if args.top is None and n_unranked > len(not_ranked(selector)):
+        env.say(f"{n_unranked} of {table.n_features} features are not ranked")
     return exit_code(selector)
 
 

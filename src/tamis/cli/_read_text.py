@@ -90,8 +90,10 @@ def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _names(header: Sequence[str]) -> list[str]:
-    """Names of the columns; those without one are called by their place."""
-    names = [name.strip() or f"column_{place}" for place, name in enumerate(header, start=1)]
+    """Names of the columns, without blanks around them; those without one are called by their place."""
+    stripped = [name.strip() for name in header]
+    given = stripped if len(set(stripped)) == len(set(header)) else header
+    names = [name or f"column_{place}" for place, name in enumerate(given, start=1)]
     check_distinct(names)
     return names
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tamis.base import Ranker
 from tamis.cli._naming import enumerate_names
 from tamis.cli._table import Table
 
 if TYPE_CHECKING:
     from tamis import TableSelector
-    from tamis.base import Ranker
     from tamis.table import Findings
 
 _MOST_OF_A_KIND = 3
@@ -79,11 +79,30 @@ class Feature:
 def ranked_features(selector: Ranker | TableSelector, table: Table) -> list[Feature]:
     """The whole order of a fitted selector."""
     curve = dict(zip(selector.stop_.curve_at.tolist(), selector.stop_.curve.tolist(), strict=True))
+    if not _curve_counts_features(selector):
+        curve = {}
     names = table.names
     return [
         Feature(place, names[column], float(selector.scores_[column]), curve.get(place))
         for place, column in enumerate(selector.order_.tolist(), start=1)
     ]
+
+
+def curve_label(selector: Ranker | TableSelector) -> str:
+    """What the stopping rule looked at; empty where it is told of no feature."""
+    return selector.stop_.label if _curve_counts_features(selector) else ""
+
+
+def _curve_counts_features(selector: Ranker | TableSelector) -> bool:
+    """Whether places on the curve are features: a ranker that knows no groups counts encoded columns instead."""
+    if isinstance(selector, Ranker) or "groups" in selector.ranker_.provides:
+        return True
+    return all(len(encoded) <= 1 for encoded in selector.encoded_as_.values())
+
+
+def not_ranked(selector: Ranker | TableSelector) -> Collection[str]:
+    """Columns that were not given to the ranker, and are named with the cause."""
+    return () if isinstance(selector, Ranker) else selector.not_ranked_
 
 
 def kept_features(selector: Ranker | TableSelector, table: Table) -> list[Feature]:

@@ -38,7 +38,7 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     from tamis.cli._fit import check_options, exit_code, file_field, fit, load, report_of, say_what_was_done
     from tamis.cli._methods import Settings, make_ranker, make_stop, method_class
     from tamis.cli._render import feature_table, json_object
-    from tamis.cli._results import kept_features
+    from tamis.cli._results import curve_label, kept_features
     from tamis.cli._write import check_destination, check_writable, write
 
     if args.out is not None:
@@ -65,7 +65,7 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
             **report_of(selector, table),
             "n_kept": len(features),
             "reason": reason,
-            "curve": selector.stop_.label or None,
+            "curve": curve_label(selector) or None,
             "threshold": selector.stop_.threshold,
             "features": [feature.as_dict() for feature in features],
             "out": None if args.out is None else str(args.out),
@@ -74,7 +74,7 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
         return exit_code(selector)
     say_what_was_done(selector, table, env)
     if args.out is None:
-        env.emit(feature_table(features, curve=selector.stop_.label))
+        env.emit(feature_table(features, curve=curve_label(selector)))
     env.say(f"kept {len(features)} of {table.n_features} features: {reason}")
     if args.out is not None:
         env.say(f"wrote {args.out}")
