@@ -37,8 +37,8 @@ def test_sparse_and_torch_tables_give_the_same_variances():
         np.testing.assert_allclose(MaxVariance().fit(torch.asarray(X)).scores_.numpy(), expected, rtol=1e-12)
 
 
-def test_auto_keeps_half(X):
-    assert MaxVariance().fit(X).support_.sum() == 3
+def test_auto_stops_where_more_features_recover_all_no_better(X):
+    assert MaxVariance().fit(X).stop_.label == MaxVariance(stop="fit-plateau").fit(X).stop_.label != ""
 
 
 def test_equal_variances_go_to_the_lowest_index():
