@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from sklearn.base import ClassifierMixin
+from sklearn.feature_selection import SelectorMixin
 
 import tamis
 import tamis.assess
@@ -22,6 +23,7 @@ import tamis.plots
 import tamis.rank
 import tamis.rank.stochastic
 import tamis.stop
+import tamis.table
 from tamis.base import CAPABILITIES, Ranker, StoppingRule, rule_names
 from tamis.testing.instances import ARGUMENTS
 
@@ -53,11 +55,12 @@ def snake(name: str) -> str:
 
 METHODS = public_classes(tamis.rank, Ranker)
 CLASSIFIERS = public_classes(tamis.learn, ClassifierMixin)
+SELECTORS = public_classes(tamis.table, SelectorMixin)
 RULES = public_classes(tamis.stop, StoppingRule)
 LEARNERS = [getattr(tamis.rank.stochastic, name) for name in tamis.rank.stochastic.__all__ if name != "SubsetLearner"]
 
 
-@pytest.mark.parametrize("method", [*METHODS, *CLASSIFIERS], ids=lambda c: c.__name__)
+@pytest.mark.parametrize("method", [*METHODS, *CLASSIFIERS, *SELECTORS], ids=lambda c: c.__name__)
 def test_a_method_is_exported(method):
     assert method.__name__ in tamis.__all__, "add it to src/tamis/__init__.pyi"
     assert getattr(tamis, method.__name__) is method
@@ -73,7 +76,7 @@ def test_a_method_is_checked_at_its_boundaries(method):
     assert None in stops, "k = D (stop=None) is missing in src/tamis/testing/instances.py"
 
 
-@pytest.mark.parametrize("method", [*METHODS, *CLASSIFIERS], ids=lambda c: c.__name__)
+@pytest.mark.parametrize("method", [*METHODS, *CLASSIFIERS, *SELECTORS], ids=lambda c: c.__name__)
 def test_a_method_has_a_test_file(method):
     folder = Path(*method.__module__.split(".")[1:-1])
     assert (ROOT / "tests" / folder / f"test_{snake(method.__name__)}.py").is_file()
@@ -108,7 +111,7 @@ def test_a_rule_is_exported_tested_and_documented(rule):
 def test_what_is_exported_exists_and_is_a_method_or_a_classifier():
     for name in tamis.__all__:
         value = getattr(tamis, name)
-        assert name == "__version__" or value in [*METHODS, *CLASSIFIERS]
+        assert name == "__version__" or value in [*METHODS, *CLASSIFIERS, *SELECTORS]
     assert sorted(tamis.__all__) == dir(tamis)
     assert len(rule_names()) == len(RULES) == len(tamis.stop.__all__)
 
@@ -120,7 +123,7 @@ def test_an_unknown_name_says_so():
 
 NOT_FOR_USE = {"Dictionary", "FiniteDictionary", "Parameter"}  # what dictionaries are made of
 DICTIONARIES = [getattr(tamis.dictionary, name) for name in tamis.dictionary.__all__ if name not in NOT_FOR_USE]
-DOCUMENTED = [*METHODS, *CLASSIFIERS, *RULES, *LEARNERS, *DICTIONARIES]
+DOCUMENTED = [*METHODS, *CLASSIFIERS, *SELECTORS, *RULES, *LEARNERS, *DICTIONARIES]
 
 
 @pytest.mark.parametrize("documented", DOCUMENTED, ids=lambda c: c.__name__)
@@ -138,7 +141,16 @@ def test_a_docstring_holds_objective_parameters_and_example(documented):
 
 
 def documented_modules() -> list:
-    packages = (tamis.rank, tamis.learn, tamis.stop, tamis.dimension, tamis.dictionary, tamis.assess, tamis.plots)
+    packages = (
+        tamis.rank,
+        tamis.learn,
+        tamis.table,
+        tamis.stop,
+        tamis.dimension,
+        tamis.dictionary,
+        tamis.assess,
+        tamis.plots,
+    )
     named = [
         importlib.import_module(f"tamis.{name}")
         for name in ("datasets._generators", "datasets._motor_imagery", "testing")

@@ -90,15 +90,19 @@ def as_frame(columns: dict[str, list[Any]], library: str | None) -> Any:
 
 def as_html(ranker: Ranker) -> str:
     """The kept features with their scores and the reason, for notebooks."""
-    columns = summary_columns(ranker)
+    return columns_as_html(type(ranker).__name__, summary_columns(ranker), ranker.stop_.reason)
+
+
+def columns_as_html(name: str, columns: dict[str, list[Any]], reason: str) -> str:
+    """The same of the columns of a summary."""
     kept = [place for place, is_kept in enumerate(columns["kept"]) if is_kept]
     has_risk = any(columns["risk"][place] is not None for place in kept)
     head = "<th>rank</th><th style='text-align:left'>feature</th><th>score</th>" + "<th>risk</th>" * has_risk
     rows = "".join(_row(columns, place, has_risk) for place in kept[:_MOST_SHOWN])
     more = f"<p>and {len(kept) - _MOST_SHOWN} more</p>" if len(kept) > _MOST_SHOWN else ""
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}" if kept else ""
-    title = f"{type(ranker).__name__} keeps {len(kept)} of {len(columns['kept'])} features"
-    return f"<div><p><b>{html.escape(title)}</b>: {html.escape(ranker.stop_.reason)}</p>{table}</div>"
+    title = f"{name} keeps {len(kept)} of {len(columns['kept'])} features"
+    return f"<div><p><b>{html.escape(title)}</b>: {html.escape(reason)}</p>{table}</div>"
 
 
 def _row(columns: dict[str, list[Any]], place: int, has_risk: bool) -> str:

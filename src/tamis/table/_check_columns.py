@@ -1,4 +1,4 @@
-"""Checks that look at the columns alone: constant, copies, identifiers, tails, missing values, text that holds numbers."""
+"""Checks that look at the columns alone: constants, copies, identifiers, tails, missing values, numbers as text."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _at_least_one(numbers: np.ndarray) -> np.ndarray:
 
 
 def _exact_copies(source: Source, Z: np.ndarray, varying: np.ndarray) -> dict[int, int]:
-    """For columns that equal an earlier one up to unit and offset, that one: both have the same product with a vector."""
+    """For columns that equal an earlier one up to unit and offset, that one: their products with a vector are equal."""
     vector = np.random.RandomState(0).standard_normal(Z.shape[0])
     key = np.abs(vector @ Z[:, varying])
     order = np.argsort(key, kind="stable")

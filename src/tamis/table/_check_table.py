@@ -43,10 +43,11 @@ def check_table(X: Any, y: Any = None, *, task: str = "auto") -> Findings:
 
     Notes
     -----
-    Constant columns, identifiers, copies, missing values and text that holds numbers are found on all rows; near-copies,
-    tails and leaks on at most 2000 of them, drawn at random, and the sentence says so. Near-copies are looked for among
-    at most 1000 columns; leaks, where there are more than 100 columns of numbers, among the 100 whose ranks correlate
-    most with the target. Cost: a few passes over the table, and two small trees per column that is looked at closely.
+    Constant columns, identifiers, copies, missing values and text that holds numbers are found on all rows;
+    near-copies, tails and leaks on at most 2000 of them, drawn at random, and the sentence says so. Near-copies are
+    looked for among at most 1000 columns; leaks, where there are more than 100 columns of numbers, among the 100 whose
+    ranks correlate most with the target. Cost: a few passes over the table, and two small trees per column that is
+    looked at closely.
 
     Examples
     --------
@@ -56,7 +57,8 @@ def check_table(X: Any, y: Any = None, *, task: str = "auto") -> Findings:
     """
     source = _read(X)
     target = read_target(y, source.n_rows)
-    return find(source, None if target is None or target.ndim > 1 and target.shape[1] > 1 else target.ravel(), task)
+    is_single = target is not None and target.size == source.n_rows
+    return find(source, target.ravel() if target is not None and is_single else None, task)
 
 
 def find(source: Source, y: np.ndarray | None, task: str = "auto") -> Findings:

@@ -50,7 +50,7 @@ def _robust_z(y: np.ndarray) -> np.ndarray:
 
 
 def check_missingness(source: Source, y: np.ndarray, task: str, n_missing: np.ndarray, told: str) -> Iterator[Finding]:
-    """Columns whose missing values fall where the target is different, by a test on ranks, corrected for all columns."""
+    """Columns whose missing values fall where the target differs, by a test on ranks, corrected for all columns."""
     n_rows = source.n_rows
     suspects = np.flatnonzero(np.minimum(n_missing, n_rows - n_missing) >= _FEWEST_ROWS)
     if not suspects.size:
@@ -60,15 +60,18 @@ def check_missingness(source: Source, y: np.ndarray, task: str, n_missing: np.nd
     r = _correlations(is_missing, targets)
     p_values = 2 * norm.sf(np.abs(r).max(axis=1) * np.sqrt(n_rows - 1)) * r.size
     for k in np.flatnonzero(p_values < _RISK).tolist():
-        where = is_missing[:, k] > 0
-        if task == "regression":
-            means = f"{y[where].mean():.3g} on average where it is missing, {y[~where].mean():.3g} elsewhere"
-        else:
-            labels, codes = np.unique(y, return_inverse=True)
-            c = int(np.abs(r[k]).argmax()) if r.shape[1] > 1 else 1
-            share = codes == c
-            means = f"{labels.tolist()[c]!r} in {share[where].mean():.0%} of the rows where it is missing, {share[~where].mean():.0%} elsewhere"
+        means = _means(y, task, is_missing[:, k] > 0, int(np.abs(r[k]).argmax()))
         yield Finding("telling-missingness", source.names[suspects[k]], f"tells of the target: that is {means}{told}")
+
+
+def _means(y: np.ndarray, task: str, where: np.ndarray, target: int) -> str:
+    """The target where a value is missing and elsewhere, in words."""
+    if task == "regression":
+        return f"{y[where].mean():.3g} on average where it is missing, {y[~where].mean():.3g} elsewhere"
+    labels, codes = np.unique(y, return_inverse=True)
+    target = 1 if labels.size == 2 else target
+    with_, without = (f"{np.mean(codes[rows] == target):.0%}" for rows in (where, ~where))
+    return f"{labels.tolist()[target]!r} in {with_} of the rows where it is missing, {without} elsewhere"
 
 
 def check_leaks(source: Source, y: np.ndarray, task: str, told: str) -> Iterator[Finding]:

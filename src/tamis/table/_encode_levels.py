@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.preprocessing import OneHotEncoder
 
 from tamis.table._encoded import Block, Part, Wishes
 from tamis.table._ordered_means import ordered_means
@@ -90,20 +89,21 @@ def _one_hot(source: Source, columns: list[_Coded]) -> Part:
     if not columns:
         return Part()
     least = _least_rows(source.n_rows)
-    encoder = OneHotEncoder(min_frequency=least, max_categories=MOST_LEVELS)
-    values = encoder.fit_transform(np.column_stack([one.codes for one in columns])).toarray(order="F")
     places: list[int] = []
     names: list[str] = []
+    indicators: list[np.ndarray] = []
     sentences: dict[int, str] = {}
-    for one, categories, rare in zip(columns, encoder.categories_, encoder.infrequent_categories_, strict=True):
-        pooled = set() if rare is None else {int(code) for code in rare}
-        own = [f"{source.names[one.place]}={one.labels[int(c)]}" for c in categories if int(c) not in pooled]
-        own += [f"{source.names[one.place]}=(rare)"] if pooled else []
-        places += [one.place] * len(own)
-        names += own
-        together = f", {len(pooled)} of them, in fewer than {least} rows each, as one" if len(pooled) > 1 else ""
+    for one in columns:
+        is_rare = np.bincount(one.codes) < least
+        frequent = np.flatnonzero(~is_rare).tolist()
+        n_rare = int(is_rare.sum())
+        labels = [one.labels[code] for code in frequent] + ["(rare)"] * (n_rare > 0)
+        indicators += [one.codes == code for code in frequent] + [is_rare[one.codes]] * (n_rare > 0)
+        names += [f"{source.names[one.place]}={label}" for label in labels]
+        places += [one.place] * len(labels)
+        together = f", {n_rare} of them, in fewer than {least} rows each, as one" if n_rare > 1 else ""
         sentences[one.place] = f"{_counted(one)} one-hot{together}"
-    return Part([Block(np.array(places), values, names)], sentences)
+    return Part([Block(np.array(places), np.array(indicators).T, names)], sentences)
 
 
 def _encode_one(source: Source, one: _Coded, wishes: Wishes) -> Part:

@@ -37,6 +37,7 @@ class Block:
     places : ndarray of int of shape (n_columns,)
         Source column of each.
     values : ndarray of shape (n_samples, n_columns)
+        Numbers, or booleans for indicators.
     names : list of str
     is_discrete : bool
     """
@@ -88,7 +89,7 @@ def join(parts: Sequence[Part], n_rows: int) -> Encoded:
     blocks = [block for part in parts for block in part.blocks]
     places = np.concatenate([np.empty(0, dtype=int), *(block.places for block in blocks)])
     order = np.argsort(places, kind="stable")
-    if len(blocks) == 1 and np.array_equal(order, np.arange(order.size)):
+    if len(blocks) == 1 and blocks[0].values.dtype.kind == "f" and np.array_equal(order, np.arange(order.size)):
         table = blocks[0].values
     else:
         table = np.empty((n_rows, places.size), order="F")  # filled column by column
@@ -96,7 +97,9 @@ def join(parts: Sequence[Part], n_rows: int) -> Encoded:
         position[order] = np.arange(places.size)
         start = 0
         for block in blocks:
-            table[:, position[start : start + block.places.size]] = block.values
+            into = position[start : start + block.places.size]
+            for run in np.split(np.arange(into.size), 1 + np.flatnonzero(np.diff(into) != 1)):
+                table[:, into[run[0]] : into[run[-1]] + 1] = block.values[:, run[0] : run[-1] + 1]
             start += block.places.size
     names = [name for block in blocks for name in block.names]
     discrete = np.repeat([block.is_discrete for block in blocks], [block.places.size for block in blocks])

@@ -10,11 +10,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from tamis.table._encoded import Encoded
-from tamis.table._source import Source, count_missing, enumerate_names
+from tamis.table._encode_numbers import encode_numbers
+from tamis.table._encoded import Encoded, Wishes, join
+from tamis.table._source import Source, enumerate_names
 
 
-def encode_by(encoder: Any, X: Any, source: Source, y: np.ndarray | None) -> Encoded:
+def encode_by(encoder: Any, X: Any, source: Source, y: np.ndarray | None, wishes: Wishes) -> Encoded:
     """Encode a table by a copy of a transformer, and find the source column of everything it puts out.
 
     Parameters
@@ -25,6 +26,8 @@ def encode_by(encoder: Any, X: Any, source: Source, y: np.ndarray | None) -> Enc
     source : Source
         The columns of the same table.
     y : ndarray or None
+    wishes : Wishes
+        Missing values that the encoder leaves are imputed unless the ranker takes them.
     """
     name = type(encoder).__name__
     if isinstance(X, Mapping):
@@ -43,20 +46,25 @@ def encode_by(encoder: Any, X: Any, source: Source, y: np.ndarray | None) -> Enc
             f"encoder={name} puts out {enumerate_names(guilty)}, whose source column cannot be told: let names begin "
             "with that of the source column, as in 'city_Paris', or use encoder='auto'"
         )
-    varies = np.flatnonzero(
-        (np.fmax.reduce(table, axis=0) > np.fmin.reduce(table, axis=0)) | (count_missing(table) > 0)
-    )
-    used = set(places[varies].tolist())
-    not_ranked = {j: f"{name} makes no column of it that varies" for j in range(source.n_columns) if j not in used}
-    order = varies[np.argsort(places[varies], kind="stable")]
-    sentences = {j: f"by {name}, as {_shown([names[i] for i in order if places[i] == j])}" for j in sorted(used)}
-    is_all = order.size == len(names) and np.array_equal(order, np.arange(order.size))
+    output_columns = Source(names, source.n_rows, np.arange(len(names)), table)
+    ranked = join([encode_numbers(output_columns, wishes)], source.n_rows)
+    return _told_of_source(ranked, places, source, name)
+
+
+def _told_of_source(ranked: Encoded, places: np.ndarray, source: Source, encoder: str) -> Encoded:
+    """The columns of an encoder's output, in the order of the source columns that they come from."""
+    owners = places[ranked.places]
+    order = np.argsort(owners, kind="stable")
+    by_source: dict[int, list[str]] = {}
+    for i in order.tolist():
+        by_source.setdefault(int(owners[i]), []).append(ranked.names[i])
+    unused = [j for j in range(source.n_columns) if j not in by_source]
     return Encoded(
-        table if is_all else table[:, order],
-        [names[i] for i in order.tolist()],
-        places[order],
-        sentences,
-        not_ranked,
+        ranked.table if np.array_equal(order, np.arange(order.size)) else ranked.table[:, order],
+        [ranked.names[i] for i in order.tolist()],
+        owners[order],
+        {j: f"by {encoder}, as {enumerate_names(names)}" for j, names in by_source.items()},
+        dict.fromkeys(unused, f"{encoder} makes no column of it that varies"),
         np.zeros(order.size, dtype=bool),
     )
 
@@ -96,7 +104,3 @@ def _by_prefix(name: str, longest_first: Sequence[str], place: Mapping[str, int]
             if candidate == source or (candidate.startswith(source) and not candidate[len(source)].isalnum()):
                 return place[source]
     return -1
-
-
-def _shown(names: Sequence[str]) -> str:
-    return enumerate_names(names)

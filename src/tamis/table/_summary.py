@@ -1,43 +1,65 @@
-"""What a selection found, as a data frame with one row per source column."""
+"""What a selection found, one row per source column."""
 
 from __future__ import annotations
 
-import importlib.util
 from typing import TYPE_CHECKING, Any
 
-import narwhals.stable.v1 as nw
 import numpy as np
+
+from tamis.base._summary import summary_columns
 
 if TYPE_CHECKING:
     from tamis.table._table_selector import TableSelector
 
-_LIBRARIES = ("pandas", "polars", "pyarrow")
 
+def summary_by_source(selector: TableSelector, places: np.ndarray) -> dict[str, list[Any]]:
+    """The summary of the ranker, told of source columns: the best first, those that were not ranked last.
 
-def summarize(selector: TableSelector, library: Any) -> Any:
-    """Source columns, the best first; those that were not ranked last, with the cause."""
+    Parameters
+    ----------
+    selector : TableSelector
+        Fitted.
+    places : ndarray of int of shape (n_encoded,)
+        Source column of every encoded one.
+    """
     names = list(selector.encoding_)
     rest = np.setdiff1d(np.arange(len(names)), selector.order_)
     order = np.concatenate([selector.order_, rest]).astype(int).tolist()
-    columns = {
+    is_ranked = np.isin(np.arange(len(names)), selector.order_)
+    risk, redundant_with, why_not = _of_best_column(selector, places, names)
+    return {
         "feature": [names[j] for j in order],
-        "rank": [int(selector.ranking_[j]) for j in order],
+        "rank": [int(selector.ranking_[j]) if is_ranked[j] else None for j in order],
         "score": [float(selector.scores_[j]) for j in order],
         "kept": [bool(selector.support_[j]) for j in order],
-        "why_not": [_why_not(selector, j, names[j]) for j in order],
+        "why_not": [
+            None if selector.support_[j] else selector.not_ranked_.get(names[j], why_not.get(j)) for j in order
+        ],
+        "risk": [risk.get(j) for j in order],
+        "redundant_with": [redundant_with.get(j) for j in order],
         "encoded_as": [", ".join(selector.encoded_as_[names[j]]) for j in order],
         "encoding": [selector.encoding_[names[j]] for j in order],
     }
-    library = library or next((name for name in _LIBRARIES if importlib.util.find_spec(name)), None)
-    return columns if library is None else nw.from_dict(columns, backend=library).to_native()
 
 
-def _why_not(selector: TableSelector, j: int, name: str) -> str:
-    """Why a column is not kept; empty for those that are."""
-    if selector.support_[j]:
-        return ""
-    if name in selector.not_ranked_:
-        return selector.not_ranked_[name]
-    if j not in selector.order_:
-        return "not ranked by the method"
-    return f"after the {selector.n_features_} that {'is' if selector.n_features_ == 1 else 'are'} kept"
+def _of_best_column(
+    selector: TableSelector, places: np.ndarray, names: list[str]
+) -> tuple[dict[int, float], dict[int, str], dict[int, str]]:
+    """Risk, redundancy and cause of the best encoded column of every source column."""
+    ranker = selector.ranker_
+    columns = summary_columns(ranker)
+    of_ranker = np.concatenate([ranker.order_, np.setdiff1d(np.arange(places.size), ranker.order_)]).astype(int)
+    encoded_names = [ranker.feature_name(k) for k in range(places.size)]
+    source_of = {name: names[place] for name, place in zip(encoded_names, places.tolist(), strict=True)}
+    risk: dict[int, float] = {}
+    redundant_with: dict[int, str] = {}
+    why_not: dict[int, str] = {}
+    for row, j in enumerate(places[of_ranker].tolist()):
+        if j in why_not:
+            continue
+        why_not[j] = columns["why_not"][row] or ""
+        if columns["risk"][row] is not None:
+            risk[j] = columns["risk"][row]
+        if columns["redundant_with"][row] is not None:
+            redundant_with[j] = source_of[columns["redundant_with"][row]]
+    return risk, redundant_with, why_not

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._sklearn import HasMethods, StrOptions, fit_context
 from tamis.base import GROUPS_CONSTRAINT, Ranker, StopDecision
+from tamis.base._summary import as_frame, columns_as_html
 from tamis.base._validation import check_weights, frame_library
 from tamis.rank.forward._gram_schmidt import GramSchmidt
 from tamis.table._by_source import (
@@ -35,7 +36,7 @@ from tamis.table._encoded import Encoded
 from tamis.table._findings import Findings
 from tamis.table._outside_encoder import encode_by
 from tamis.table._source import Source, enumerate_names, read_source
-from tamis.table._summary import summarize
+from tamis.table._summary import summary_by_source
 from tamis.table._target import read_target
 
 
@@ -53,7 +54,7 @@ class TableSelector(SelectorMixin, BaseEstimator):
     encoder : "auto" or transformer, default="auto"
         "auto": see Notes. A transformer must name its columns (``get_feature_names_out``) such that their source
         column can be told: by its attribute ``input_to_outputs_``, or because their names begin with it, as those of
-        skrub's ``TableVectorizer`` do.
+        skrub's ``TableVectorizer`` do. Missing values that it leaves are treated as ``missing`` says.
     missing : {"auto", "impute", "pass", "error"}, default="auto"
         Missing numbers and dates: "pass" leaves them to the ranker, "impute" puts the median there and an indicator in
         a column of its own, "auto" passes them where the ranker takes them, "error" refuses them. Missing text is a
@@ -176,7 +177,7 @@ class TableSelector(SelectorMixin, BaseEstimator):
         self.ranker_ = ranker.fit(encoded.table, y, **{name: v for name, v in given.items() if v is not None})
         self._store(encoded, source, forced)
         self.findings_ = self._find(source, y)
-        self._frame_library = frame_library(X)
+        self._frame_library, self._places = frame_library(X), encoded.places
         return self
 
     def _find(self, source: Source, y: np.ndarray | None) -> Findings:
@@ -227,13 +228,7 @@ class TableSelector(SelectorMixin, BaseEstimator):
             refuse_missing(source)
         takes_missing = self.missing in ("auto", "pass") and get_tags(ranker).input_tags.allow_nan
         if not isinstance(self.encoder, str):
-            encoded = encode_by(self.encoder, X, source, y)
-            if not takes_missing and np.isnan(encoded.table).any():
-                raise ValueError(
-                    f"{type(self.encoder).__name__} leaves missing values, which {type(ranker).__name__} does not "
-                    "take; add an imputer to the encoder, or use encoder='auto'"
-                )
-            return encoded
+            return encode_by(self.encoder, X, source, y, wishes_of(ranker, y, takes_missing))
         if rows is None or rows.size == source.n_rows:
             return encode(source, wishes_of(ranker, y, takes_missing))
         part = encode(source.take_rows(rows), wishes_of(ranker, None if y is None else y[rows], takes_missing))
@@ -252,9 +247,9 @@ class TableSelector(SelectorMixin, BaseEstimator):
             ranker.set_params(discrete=np.flatnonzero(encoded.is_discrete))
         for name in ("keep", "exclude"):
             if parameters.get(name) is not None:
-                wanted = find_columns(source, name, parameters[name])
-                places = np.flatnonzero(np.isin(encoded.places, wanted))
-                ranker.set_params(**{name: places if places.size else None})
+                wanted = find_columns(source, name, parameters[name]).tolist()
+                columns = [k for j in wanted for k in np.flatnonzero(encoded.places == j).tolist()]
+                ranker.set_params(**{name: columns or None})
 
     def _store(self, encoded: Encoded, source: Source, forced: np.ndarray) -> None:
         """What was found of the encoded columns, told of the source columns."""
@@ -320,10 +315,19 @@ class TableSelector(SelectorMixin, BaseEstimator):
         Returns
         -------
         data frame of the library that ``fit`` was given, else of pandas or polars, else a dict of lists
-            Columns ``feature``, ``rank``, ``score``, ``kept``, ``why_not``, ``encoded_as`` and ``encoding``.
+            Columns ``feature``, ``rank``, ``score``, ``kept``, ``why_not``, ``risk``, ``redundant_with`` (as those of
+            a ranker), ``encoded_as`` (names of the encoded columns) and ``encoding`` (what was done, in words).
         """
         check_is_fitted(self)
-        return summarize(self, self._frame_library)
+        return as_frame(summary_by_source(self, self._places), self._frame_library)
+
+    def _html_repr(self) -> str:
+        """Parameters as scikit-learn shows them; below, after ``fit``, the kept columns and the reason."""
+        shown = super()._html_repr()
+        if not hasattr(self, "stop_"):
+            return shown
+        columns = summary_by_source(self, self._places)
+        return shown + columns_as_html(type(self).__name__, columns, self.stop_.reason)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
