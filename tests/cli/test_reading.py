@@ -43,7 +43,7 @@ def test_a_compressed_text_may_be_of_any_encoding_too(reader, tmp_path):
 
 
 def test_the_first_letter_that_is_not_utf8_may_come_late(reader, tmp_path):
-    text = "a,b\n" + "1,plain\n" * 200_000 + "2,déjà\n"
+    text = "a,b\n" + f"1,{'plain' * 1000}\n" * 250 + "2,déjà\n"  # beyond the first megabyte
     assert read(write(tmp_path, text, "latin-1")).columns["b"][-1] == "déjà"
 
 
@@ -78,6 +78,14 @@ def test_the_separator_is_found_out_whatever_names_hold(separator, reader, tmp_p
     frame = read(write(tmp_path, text))
     assert frame.names == ["size, in m; old|new", "y"]
     assert frame.columns["y"].tolist() == [2, 3]
+
+
+def test_cells_may_hold_line_breaks_and_be_long(reader, tmp_path):
+    cell = "first\nsecond; third, " + "and so on " * 50
+    rows = [f'"{cell}",{j}' for j in range(120)]
+    frame = read(write(tmp_path, "\n".join(["words,y", *rows])))
+    assert frame.names == ["words", "y"]
+    assert set(frame.columns["words"]) == {cell}
 
 
 def test_decimal_commas_are_read_as_numbers_and_said(reader, tamis, tmp_path):

@@ -56,7 +56,7 @@ def _read_delimited(file: TextFile, separator: str | None, decimal: str | None) 
     if not any(line.strip() for line in sample):
         raise ValueError("it is empty")
     separator = _find_separator(sample) if separator is None else separator
-    rows = list(csv.reader(sample, delimiter=separator))
+    rows = _rows(sample, separator)
     names = _names(next(row for row in rows if row))
     comma = decimal == "," or (decimal is None and separator != "," and _has_decimal_commas(rows[1:]))
     try:
@@ -75,12 +75,21 @@ def _read_delimited(file: TextFile, separator: str | None, decimal: str | None) 
 
 def _find_separator(sample: Sequence[str]) -> str:
     """The mark that splits all lines into the same number of cells, the most of them; else the first in the header."""
-    widths = {mark: {len(row) for row in csv.reader(sample, delimiter=mark) if row} for mark in _SEPARATORS}
+    widths = {mark: {len(row) for row in _rows(sample, mark) if row} for mark in _SEPARATORS}
     even = {mark: max(found) for mark, found in widths.items() if len(found) == 1 and found != {1}}
     if even:
         return max(even, key=even.__getitem__)
     header = next(line for line in sample if line.strip())
     return next((mark for mark in _SEPARATORS if mark in header), ",")
+
+
+def _rows(sample: Sequence[str], separator: str) -> list[list[str]]:
+    """Cells of the first lines, without the last row, which may go on; of the header alone where cells are too long."""
+    try:
+        rows = list(csv.reader(sample, delimiter=separator))
+    except csv.Error:
+        return list(csv.reader(sample[:1], delimiter=separator))
+    return rows[:-1] if len(sample) == _SAMPLE_LINES else rows
 
 
 def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
