@@ -156,3 +156,17 @@ def test_a_pasted_command_runs(csv, tamis, tmp_path):
     assert outcome.code == 2  # there are no ten features
     command[command.index("10")] = "3"
     assert len(tamis(*command[1:], "--json").names) == 3
+
+
+@pytest.mark.filterwarnings("default")
+def test_advice_where_nothing_is_kept_is_given_in_options_and_the_reason_only_once(tamis, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((400, 4)).round(4)
+    pl.DataFrame(x, schema=["a", "b", "c", "d"]).with_columns(pl.Series("y", np.sign(x[:, 0] * x[:, 1]))).write_csv(
+        tmp_path / "t.csv"
+    )
+    outcome = tamis("select", tmp_path / "t.csv", "--target", "y")
+    assert "--method tree-selector --param n_trees=" in outcome.err
+    assert "--method relief-f" in outcome.err
+    assert "(" + "dictionary=" not in outcome.err
+    assert outcome.err.count("would beat the best of") == 1

@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import NoReturn, TextIO
 
 from tamis.cli._environment import INTERRUPTED, Environment
+from tamis.cli._messages import in_options, warning_text
 from tamis.cli._parser import parse
 
 SUCCESS, FAILURE, BAD_INPUT = 0, 1, 2
-_PARAMETER = re.compile(r"\b(task|missing)='(\w+)'")
 
 
 def run() -> NoReturn:
@@ -68,13 +67,8 @@ def main(args: Sequence[str] | None = None, env: Environment | None = None) -> i
 def _describe(error: Exception) -> str:
     """The message alone where it was written for people, with its type where it was not."""
     if isinstance(error, ValueError | ImportError) and str(error):
-        return _in_options(str(error))
+        return in_options(str(error))
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def _in_options(message: str) -> str:
-    """A message of the library with the options of the command line in place of parameters of the same meaning."""
-    return _PARAMETER.sub(r"--\1 \2", message)
 
 
 @contextlib.contextmanager
@@ -87,7 +81,7 @@ def _warnings_as_messages(env: Environment) -> Iterator[None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        env.say(f"tamis: warning: {_in_options(str(message))}")
+        env.say(f"tamis: warning: {warning_text(message)}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show

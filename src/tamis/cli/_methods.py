@@ -16,9 +16,9 @@ from sklearn.base import BaseEstimator
 import tamis
 from tamis.base import Ranker, StoppingRule, rule_class, rule_names
 from tamis.cli._catalog import CATALOG
+from tamis.cli._messages import kebab
 from tamis.cli._names_elsewhere import RULES, equivalent, suggest_command
 
-_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MOST_NAMED = 8
 _RESERVED = {
     "stop": "--stop",
@@ -27,11 +27,6 @@ _RESERVED = {
     "min_features": "--min-features",
 }
 _MARKUP = re.compile(r"(?::\w+:)?`+([^`]*)`+")
-
-
-def kebab(class_name: str) -> str:
-    """``GramSchmidt`` -> ``gram-schmidt``, ``L1SVM`` -> ``l1-svm``."""
-    return _WORD_START.sub("-", class_name).lower()
 
 
 def summary(cls: type) -> str:

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -67,9 +68,15 @@ def _matches(given: Path) -> list[Path]:
 
 def _read_one(path: Path, suffix: str | None, text_format: TextFormat, stdin: Callable[[], BinaryIO]) -> Frame:
     if path != STANDARD_INPUT:
-        return read(path, suffix=suffix, text_format=text_format)
+        return _with_one_note(read(path, suffix=suffix, text_format=text_format), str(path))
     with _spooled(stdin()) as spooled:
-        return read(spooled, suffix=suffix or ".csv", text_format=text_format, name="standard input")
+        frame = read(spooled, suffix=suffix or ".csv", text_format=text_format, name="standard input")
+    return _with_one_note(frame, "standard input")
+
+
+def _with_one_note(frame: Frame, name: str) -> Frame:
+    """All notes on a file in one, with its name before it."""
+    return replace(frame, notes=(f"{name}: {'; '.join(frame.notes)}",) if frame.notes else ())
 
 
 @contextlib.contextmanager
@@ -99,7 +106,7 @@ def _stack(frames: dict[Path, Frame]) -> Frame:
         name: np.concatenate([np.array(list(frame.written()[name]), dtype=object) for frame in frames.values()])
         for name in {name for frame in frames.values() for name in frame.originals}
     }
-    notes = [f"{path}: {note}" for path, frame in frames.items() for note in frame.notes]
+    notes = [note for frame in frames.values() for note in frame.notes]
     n_rows = sum(frame.n_rows for frame in frames.values())
     return Frame(
         columns, target=first.target, originals=originals, notes=(*notes, f"read {n_rows} rows of {len(frames)} files")

@@ -82,7 +82,7 @@ def _find_encoding(path: Path, compressed: bool) -> tuple[str, str]:
         raise ValueError("it is no text, or UTF-16 that does not say so; if it is, say --encoding utf-16-le")
     if (bad := _not_utf8(path, compressed)) is None:
         return "utf-8", ""
-    note = "it is not UTF-8: read as Windows-1252 (Latin-1); if letters look wrong, name its encoding with --encoding"
+    note = "not UTF-8, so read as Windows-1252 (Latin-1): if letters look wrong, say --encoding NAME"
     try:
         bad.decode("cp1252")
     except UnicodeDecodeError:
