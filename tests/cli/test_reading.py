@@ -88,6 +88,16 @@ def test_cells_may_hold_line_breaks_and_be_long(reader, tmp_path):
     assert set(frame.columns["words"]) == {cell}
 
 
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_line_may_be_longer_than_what_the_csv_module_takes_as_one_cell(separator, reader, tmp_path):
+    header = separator.join(f"gene_{j}" for j in range(15_000))
+    assert len(header) > 131_072
+    rows = [separator.join(["1,5" if separator == ";" else "1.5"] * 15_000)] * 3
+    frame = read(write(tmp_path, "\n".join([header, *rows])))
+    assert len(frame.names) == 15_000
+    assert frame.columns["gene_7"].tolist() == [1.5, 1.5, 1.5]
+
+
 def test_decimal_commas_are_read_as_numbers_and_said(reader, tamis, tmp_path):
     path = write(tmp_path, "prix;nom;n\n1,5;a,b;1\n-2,25;c;2\n;d;3\n1e3;e;4\n")
     frame = read(path)

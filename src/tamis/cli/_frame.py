@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -63,12 +63,18 @@ class Frame:
         """All columns by name, as the file has them."""
         return {name: self.originals.get(name, values) for name, values in self.dense().items()}
 
-    def with_column(self, name: str, values: np.ndarray, original: Any = None) -> Frame:
-        """With another column in the place of the one of that name, or after all others."""
-        originals = {other: kept for other, kept in self.originals.items() if other != name}
-        if original is not None:
-            originals[name] = original
-        return replace(self, columns=self.columns | {name: values}, originals=originals)
+    def with_columns(self, parsed: Mapping[str, tuple[np.ndarray, Any]]) -> Frame:
+        """With other columns in the place of those of the same name, or after all others.
+
+        Parameters
+        ----------
+        parsed : mapping
+            Values and original, or None, of each.
+        """
+        originals = {name: original for name, original in self.originals.items() if name not in parsed}
+        originals |= {name: original for name, (_, original) in parsed.items() if original is not None}
+        columns = self.columns | {name: values for name, (values, _) in parsed.items()}
+        return replace(self, columns=columns, originals=originals)
 
     def with_notes(self, notes: Sequence[str]) -> Frame:
         """With more notes before those that there are."""

@@ -21,11 +21,30 @@ def require_polars(purpose: str) -> Any:
 
 
 def from_polars(table: Any) -> Frame:
-    """Columns of a polars data frame."""
-    return Frame(
-        {series.name: _values(series) for series in table},
-        originals={series.name: series for series in table if not _is_plain(series)},
-    )
+    """Columns of a polars data frame; numbers without holes need no original beside them."""
+    plain = _plain_types()
+    columns: dict[str, np.ndarray] = {}
+    originals: dict[str, Any] = {}
+    for series, dtype, n_null in zip(table, table.dtypes, null_counts(table), strict=True):
+        if n_null == 0 and type(dtype) in plain:
+            columns[series.name] = series.to_numpy()
+        else:
+            columns[series.name] = _values(series)
+            originals[series.name] = series
+    return Frame(columns, originals=originals)
+
+
+def null_counts(table: Any) -> tuple[int, ...]:
+    """Missing values of each column."""
+    return table.null_count().row(0)
+
+
+def _plain_types() -> frozenset[type]:
+    """Types of which an array says all that a series does."""
+    import polars as pl
+
+    whole = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
+    return frozenset((pl.Float32, pl.Float64, pl.Boolean, *whole))
 
 
 def to_polars(columns: dict[str, Any]) -> Any:
@@ -48,15 +67,6 @@ def panics_as_errors(polars: Any) -> Iterator[None]:
         yield
     except polars.exceptions.PanicException as error:
         raise ValueError("the file is damaged") from error
-
-
-def _is_plain(series: Any) -> bool:
-    """Whether an array says all that the series does."""
-    import polars
-
-    dtype = series.dtype
-    is_array_like = dtype.is_float() or dtype == polars.Boolean or (dtype.is_integer() and dtype != polars.Int128)
-    return is_array_like and series.null_count() == 0
 
 
 def _values(series: Any) -> np.ndarray:

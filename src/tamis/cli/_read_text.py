@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +11,12 @@ from typing import Any
 
 from tamis.cli._frame import Frame, check_distinct, kind
 from tamis.cli._naming import columns_hold
-from tamis.cli._polars import from_polars, require_polars
+from tamis.cli._polars import from_polars, null_counts, require_polars
 from tamis.cli._text_cells import MISSING, looks_parsed, parse_cells
 from tamis.cli._text_encoding import TextFile, decode
 
 _SEPARATORS = ",;\t|"
-_SAMPLE_LINES = 100
+_SAMPLE_LINES, _SAMPLE_SIZE = 100, 100_000
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
 _DECIMAL_POINT = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
 
@@ -51,14 +50,14 @@ def read_tsv(path: Path, given: TextFormat) -> Frame:
 
 
 def _read_delimited(file: TextFile, separator: str | None, decimal: str | None) -> Frame:
-    with file.open() as lines:
-        sample = list(itertools.islice(lines, _SAMPLE_LINES))
+    sample = _first_lines(file)
     if not any(line.strip() for line in sample):
         raise ValueError("it is empty")
     separator = _find_separator(sample) if separator is None else separator
-    rows = _rows(sample, separator)
-    names = _names(next(row for row in rows if row))
-    comma = decimal == "," or (decimal is None and separator != "," and _has_decimal_commas(rows[1:]))
+    names = _names(next(row for row in csv.reader(sample, delimiter=separator) if row))
+    comma = decimal == "," or (
+        decimal is None and separator != "," and _has_decimal_commas(_rows(sample, separator)[1:])
+    )
     try:
         polars = require_polars("fast reading")
     except ImportError:
@@ -73,23 +72,35 @@ def _read_delimited(file: TextFile, separator: str | None, decimal: str | None) 
     return frame.with_notes(notes)
 
 
+def _first_lines(file: TextFile) -> list[str]:
+    """Lines to look at: a hundred, fewer where they are long, but two."""
+    sample: list[str] = []
+    size = 0
+    with file.open() as lines:
+        for line in lines:
+            sample.append(line)
+            size += len(line)
+            if len(sample) == _SAMPLE_LINES or (size > _SAMPLE_SIZE and len(sample) > 1):
+                break
+    return sample
+
+
 def _find_separator(sample: Sequence[str]) -> str:
     """The mark that splits all lines into the same number of cells, the most of them; else the first in the header."""
-    widths = {mark: {len(row) for row in _rows(sample, mark) if row} for mark in _SEPARATORS}
-    even = {mark: max(found) for mark, found in widths.items() if len(found) == 1 and found != {1}}
-    if even:
-        return max(even, key=even.__getitem__)
     header = next(line for line in sample if line.strip())
-    return next((mark for mark in _SEPARATORS if mark in header), ",")
+    marks = [mark for mark in _SEPARATORS if mark in header]
+    widths = {mark: {len(row) for row in _rows(sample, mark) if row} for mark in marks}
+    even = {mark: max(found) for mark, found in widths.items() if len(found) == 1 and found != {1}}
+    return max(even, key=even.__getitem__) if even else next(iter(marks), ",")
 
 
 def _rows(sample: Sequence[str], separator: str) -> list[list[str]]:
-    """Cells of the first lines, without the last row, which may go on; of the header alone where cells are too long."""
+    """Cells of the first lines, but for the last row, which may go on beyond them; none where a cell is too long."""
     try:
         rows = list(csv.reader(sample, delimiter=separator))
     except csv.Error:
-        return list(csv.reader(sample[:1], delimiter=separator))
-    return rows[:-1] if len(sample) == _SAMPLE_LINES else rows
+        return []
+    return rows[:-1] if len(rows) > 2 and len(sample) > 2 else rows
 
 
 def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
@@ -124,12 +135,18 @@ def _read_polars(polars: Any, file: TextFile, separator: str, names: Sequence[st
     if len(table.columns) != len(names):
         raise ValueError(f"its header has {len(names)} names, its lines {len(table.columns)} cells")
     table.columns = list(names)
-    empty = table.select(polars.all_horizontal(polars.all().is_null())).to_series()
-    frame = from_polars(table.filter(~empty) if (n_empty := int(empty.sum())) else table)
-    for name, values in frame.columns.items():
-        if kind(values) == "text" and looks_parsed(values):
-            frame = frame.with_column(name, *parse_cells(values.tolist(), comma))
-    return frame.with_notes(_empty_note(n_empty))
+    n_empty = 0
+    if all(null_counts(table)):  # else no line can be empty
+        empty = table.select(polars.all_horizontal(polars.all().is_null())).to_series()
+        n_empty = int(empty.sum())
+        table = table.filter(~empty) if n_empty else table
+    frame = from_polars(table)
+    parsed = {
+        name: parse_cells(values.tolist(), comma)
+        for name, values in frame.columns.items()
+        if values.dtype == object and kind(values) == "text" and looks_parsed(values)
+    }
+    return frame.with_columns(parsed).with_notes(_empty_note(n_empty))
 
 
 def _read_plain(file: TextFile, separator: str, names: Sequence[str], comma: bool) -> Frame:
@@ -149,10 +166,8 @@ def _read_plain(file: TextFile, separator: str, names: Sequence[str], comma: boo
             else:
                 n_empty += 1
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    frame = Frame({})
-    for name, column in zip(names, columns, strict=True):
-        frame = frame.with_column(name, *parse_cells(column, comma))
-    return frame.with_notes(_empty_note(n_empty))
+    parsed = {name: parse_cells(column, comma) for name, column in zip(names, columns, strict=True)}
+    return Frame({}).with_columns(parsed).with_notes(_empty_note(n_empty))
 
 
 def _other_mark(separator: str) -> str:
@@ -164,7 +179,9 @@ def _decimal_note(frame: Frame) -> list[str]:
     suspects = [
         name
         for name, values in frame.columns.items()
-        if kind(values) == "text" and _DECIMAL_COMMA.fullmatch(next(cell for cell in values if cell is not None))
+        if values.dtype == object
+        and kind(values) == "text"
+        and _DECIMAL_COMMA.fullmatch(next(cell for cell in values if cell is not None))
     ]
     return [f"{columns_hold(suspects)} text such as 1,5: if these are numbers, say --decimal ,"] if suspects else []
 
