@@ -1,6 +1,7 @@
 """Bad input is refused before any work, with a message that names the column or the parameter."""
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,17 +13,33 @@ import torch
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 
-from tamis import CorrelationScore, FisherScore, ForwardLeastSquares, GramSchmidt, MaxVariance, RandomSelection
+import tamis
+from tamis import (
+    RFE,
+    CorrelationScore,
+    FisherScore,
+    ForwardLeastSquares,
+    GramSchmidt,
+    Lasso,
+    MaxVariance,
+    RandomSelection,
+)
+from tamis.base._validation import TAKE_SEVERAL_TARGETS
 from tamis.dictionary import Monomials
 from tamis.stop import CrossValidation, FisherTest, LeaveOneOut, MonteCarloProbe, Probe, TopK
+from tamis.testing import instances
 
 RANKERS = [GramSchmidt(), ForwardLeastSquares(), CorrelationScore(), FisherScore(), MaxVariance(), RandomSelection()]
 SUPERVISED = RANKERS[:4]
 WEIGHTED = RANKERS[:3]
+INCOMPLETE_REFUSED = [ranker for ranker in RANKERS if "missing" not in ranker.provides]
 every = pytest.mark.parametrize("ranker", RANKERS, ids=repr)
 supervised = pytest.mark.parametrize("ranker", SUPERVISED, ids=repr)
 weighted = pytest.mark.parametrize("ranker", WEIGHTED, ids=repr)
+refuse_incomplete = pytest.mark.parametrize("ranker", INCOMPLETE_REFUSED, ids=repr)
 NAMES = ["age", "height", "weight"]
 
 
@@ -52,9 +69,14 @@ def refuses(ranker, X, y, *words, error=ValueError, **fit):
 # missing and infinite values
 
 
-@every
 @pytest.mark.parametrize(
-    ("value", "words"), [(np.nan, ("NaN", "missing")), (np.inf, ("infinity", "infinite")), (-np.inf, ("infinity",))]
+    ("ranker", "value", "words"),
+    [
+        *((ranker, np.nan, ("NaN", "missing")) for ranker in INCOMPLETE_REFUSED),
+        *((ranker, np.inf, ("infinity", "infinite")) for ranker in RANKERS),
+        *((ranker, -np.inf, ("infinity",)) for ranker in RANKERS),
+    ],
+    ids=repr,
 )
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_missing_and_infinite_values_are_counted_by_column(ranker, X, y, value, words, dtype):
@@ -64,13 +86,13 @@ def test_missing_and_infinite_values_are_counted_by_column(ranker, X, y, value, 
     refuses(ranker, pl.DataFrame(dict(zip(NAMES, X.T, strict=True))), y, *words, "column 'height' holds 3")
 
 
-@every
+@refuse_incomplete
 def test_several_columns_with_missing_values_are_all_named(ranker, X, y):
     X[0, 0], X[:2, 2] = np.nan, np.nan
     refuses(ranker, frame(X), y, "'age' (1)", "'weight' (2)")
 
 
-@every
+@refuse_incomplete
 def test_many_columns_with_missing_values_are_counted_and_not_listed(ranker, y):
     X = np.random.RandomState(0).standard_normal((20, 12))
     X[3] = np.nan
@@ -102,7 +124,7 @@ def test_missing_values_in_tensors_are_named_too(ranker, X, y):
         refuses(ranker, torch.asarray(X), y, "NaN", "'x2' holds 1")
 
 
-@every
+@refuse_incomplete
 def test_nulls_of_nullable_columns_are_missing_values(ranker, X, y):
     refuses(ranker, frame(X, income=pd.array([1, None] * 10, dtype="Int64")), y, "'income' holds 10")
     columns = dict(zip(NAMES, X.T, strict=True)) | {"income": [1, None] * 10}
@@ -110,7 +132,7 @@ def test_nulls_of_nullable_columns_are_missing_values(ranker, X, y):
     refuses(ranker, pa.table(columns), y, "'income' holds 10")
 
 
-@every
+@refuse_incomplete
 def test_none_among_numbers_is_a_missing_value(ranker, X, y):
     table = X.astype(object)
     table[3, 1] = None
@@ -250,9 +272,27 @@ def test_missing_labels_are_refused(ranker, X):
     refuses(ranker, X, labels, "y", "NaN")
 
 
-@supervised
-def test_two_targets_at_once_are_refused(ranker, X, y):
-    refuses(ranker, X, np.column_stack([y, y]), "y")
+@pytest.mark.parametrize("ranker", [FisherScore(), RFE(), Lasso()], ids=repr)
+def test_two_targets_at_once_are_refused_with_the_names_of_methods_that_take_them(ranker, X, y):
+    Y = np.column_stack([y, y])
+    for target in (Y, pd.DataFrame(Y), pl.DataFrame(Y), pa.table({"a": y, "b": y})):
+        refuses(ranker, X, target, "y", "2 columns", type(ranker).__name__, "GramSchmidt", "TreeSelector")
+
+
+def test_the_methods_that_the_error_names_are_those_that_take_several_targets():
+    able = {type(ranker).__name__ for ranker in instances() if "several_targets" in ranker.provides}
+    assert sorted(able) == sorted(TAKE_SEVERAL_TARGETS)
+
+
+@refuse_incomplete
+def test_the_error_for_missing_values_ends_with_code_that_mends_it(ranker, X, y):
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN") as caught:
+        clone(ranker).fit(X, y)
+    pipeline = str(caught.value).split(" or ")[-1]
+    found = eval(pipeline, {**vars(tamis), "make_pipeline": make_pipeline, "SimpleImputer": SimpleImputer})
+    found.set_params(**{f"{found.steps[-1][0]}__stop": 1}).fit(X, y)
+    assert f"TableSelector({ranker!r})" in str(caught.value)
 
 
 @pytest.mark.parametrize("ranker", WEIGHTED, ids=repr)
@@ -307,8 +347,12 @@ def test_a_stop_that_is_no_rule_is_refused_by_the_name_of_the_parameter(ranker, 
 
 
 @every
-def test_more_features_than_there_are_cannot_be_kept(ranker, X, y):
-    refuses(clone(ranker).set_params(stop=4), X, y, "4 features of 3")
+def test_more_features_than_there_are_are_asked_for_with_a_warning(ranker, X, y):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = clone(ranker).set_params(stop=4).fit(X, y)
+    assert any("4 features are asked for, but there are 3" in str(one.message) for one in told)
+    assert 1 <= found.n_features_ <= 3
 
 
 @every

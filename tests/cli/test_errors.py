@@ -36,7 +36,6 @@ def assert_refused(outcome, *words: str) -> None:
         (["--target", "y", "--stop", "cv"], ["--stop cv", "did you mean '--stop cross-validation'"]),
         (["--target", "y", "--stop", "1.5"], ["--stop 1.5", "between 0 and 1"]),
         (["--target", "y", "--stop", "-2"], ["--stop -2", "at least 1"]),
-        (["--target", "y", "--stop", "99"], ["99 features of 8"]),
         (["--target", "y", "--stop", "3", "--risk", "0.1"], ["--risk", "top-k (--stop 3)", "probe"]),
         (["--target", "y", "--method", "random-selection", "--risk", "0.1"], ["--risk", "top-k", "random-selection"]),
         (["--target", "y", "--stop", "probe", "--fdr", "0.1"], ["--fdr", "rule probe", "monte-carlo-probe"]),

@@ -207,3 +207,10 @@ def test_findings_are_told_to_people_and_to_programs(table, tamis, tmp_path):
     report = tamis("select", path, "--target", "y", "--json").json
     assert {"code": "leak", "column": "copy of y"}.items() <= report["findings"][-1].items()
     assert all(finding["sentence"] for finding in report["findings"])
+
+
+@pytest.mark.filterwarnings("default:99 features are asked for")
+def test_more_features_than_there_are_keep_all_with_a_warning(csv, tamis):
+    outcome = tamis("select", csv, "--target", "y", "--method", "fisher-score", "--stop", "99")
+    assert outcome.code == 0
+    assert "99 features are asked for, but there are 8: all are kept" in outcome.err

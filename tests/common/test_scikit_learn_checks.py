@@ -5,6 +5,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import OFW, OFWClassifier
 from tamis.rank.stochastic import GradientDescent
+from tamis.stop import MonteCarloProbe
 from tamis.testing import instances
 
 CLASSIFIERS = [
@@ -18,9 +19,18 @@ CLASSIFIERS = [
 ]
 
 
+def failing_checks(ranker):
+    """Draws permute, and forests resample, the rows as they stand: repeated rows in another order get other draws."""
+    is_drawn = isinstance(ranker._stopping_rule(), MonteCarloProbe) or ranker.get_params().get("n_trees", 1) > 1
+    if "sample_weight" not in ranker.provides or not is_drawn:
+        return {}
+    names = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
+    return dict.fromkeys(names, "random draws depend on the order of the rows")
+
+
 # some checks fit on noise, where keeping nothing is the right answer and `transform` says so
 @pytest.mark.filterwarnings("ignore:No features were selected")
-@parametrize_with_checks(instances(one_per_path=True))
+@parametrize_with_checks(instances(one_per_path=True), expected_failed_checks=failing_checks)
 def test_scikit_learn(estimator, check):
     check(estimator)
 

@@ -71,3 +71,52 @@ def rrelief_f(X, y, k, sigma, metric="euclidean", power=1, references=None):
 def mark_constant(X, weights):
     """Constant columns have the worst score there is."""
     return np.where(X.max(axis=0) == X.min(axis=0), -1.0, weights)
+
+
+def expected_difference(values, i, n, codes, is_discrete, power):
+    """Of a column whose missing values stand for those that rows of the class have (of any row, if these have none)."""
+
+    def possible(row):
+        if not np.isnan(values[row]):
+            return [values[row]]
+        of_class = [v for v, c in zip(values, codes, strict=True) if c == codes[row] and not np.isnan(v)]
+        return of_class or [v for v in values if not np.isnan(v)]
+
+    pairs = [(a, b) for a in possible(i) for b in possible(n)]
+    return np.mean([float(a != b) if is_discrete else abs(a - b) ** power for a, b in pairs])
+
+
+def mixed_relief_f(X, y, k, discrete, power=1, task="classification", sigma=None):
+    """ReliefF, or RReliefF, on columns of labels and of quantities with missing values; squared distances."""
+    X, y = np.array(X, dtype=float), np.asarray(y)
+    for j in set(range(X.shape[1])) - set(discrete):
+        X[:, j] = (X[:, j] - np.nanmin(X[:, j])) / (np.nanmax(X[:, j]) - np.nanmin(X[:, j]))
+    n, D = X.shape
+    codes = y if task == "classification" else np.zeros(n)
+    difference, squared = np.empty((2, n, n, D))
+    for i, m, j in np.ndindex(n, n, D):
+        difference[i, m, j] = expected_difference(X[:, j], i, m, codes, j in discrete, power)
+        squared[i, m, j] = expected_difference(X[:, j], i, m, codes, j in discrete, 2)
+    distance = squared.sum(axis=2).round(9)
+
+    def nearest_of(i, others):
+        return sorted((m for m in others if m != i), key=lambda m: (distance[i, m], m))[:k]
+
+    if task == "classification":
+        weights, prior = np.zeros(D), {c: np.mean(y == c) for c in np.unique(y)}
+        for i in range(n):
+            for c in prior:
+                neighbors = nearest_of(i, np.flatnonzero(y == c))
+                factor = -1.0 if c == y[i] else prior[c] / (1 - prior[y[i]])
+                weights += factor * difference[i, neighbors].sum(axis=0) / len(neighbors) / n
+        return weights
+    target, n_dc, n_da, n_dcda = scaled(y[:, None])[:, 0], 0.0, np.zeros(D), np.zeros(D)
+    for i in range(n):
+        neighbors = nearest_of(i, range(n))
+        influence = [1.0 if sigma is None else math.exp(-((r / sigma) ** 2)) for r in range(1, k + 1)]
+        for m, d in zip(neighbors, influence, strict=True):
+            dc = abs(target[i] - target[m]) ** power
+            n_dc += dc * d / sum(influence)
+            n_da += difference[i, m] * d / sum(influence)
+            n_dcda += dc * difference[i, m] * d / sum(influence)
+    return n_dcda / n_dc - (n_da - n_dcda) / (n - n_dc)

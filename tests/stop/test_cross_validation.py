@@ -1,15 +1,22 @@
 """Cross-validation ranks inside each fold."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from joblib import parallel_config
 from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error
-from sklearn.model_selection import KFold, PredefinedSplit, ShuffleSplit, StratifiedKFold, cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, ShuffleSplit, StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
-from tamis import CorrelationScore, FisherScore, GramSchmidt, MaxVariance
+from tamis import RFE, CorrelationScore, FisherScore, GramSchmidt, MaxVariance
 from tamis.datasets import make_linear
 from tamis.dictionary import Monomials
 from tamis.stop import CrossValidation
@@ -141,17 +148,124 @@ def test_an_unsupervised_ranker_may_be_cross_validated_if_there_is_a_target(prob
         MaxVariance(stop=CrossValidation()).fit(X)
 
 
-def test_weights_go_to_the_ranker_of_each_fold(problem):
+def weighted_by_hand(X, y, weight, cv, fit, score):
+    """One row per fold: rank, fit and score with the weights of the rows."""
+    rows = []
+    for train, test in cv.split(X):
+        order = CorrelationScore(stop=None).fit(X[train], y[train], sample_weight=weight[train]).order_
+        models = [fit(X[train][:, order[:k]], y[train], weight[train]) for k in range(1, 9)]
+        rows.append([score(m, X[test][:, order[: k + 1]], y[test], weight[test]) for k, m in enumerate(models)])
+    return np.array(rows)
+
+
+def test_weights_go_to_ranker_model_and_scorer_of_each_fold(problem):
     X, y = problem
     weight = np.random.RandomState(0).uniform(0.1, 3, size=70)
     cv = KFold(3)
-    found = CorrelationScore(stop=CrossValidation(LinearRegression(), cv=cv)).fit(X, y, sample_weight=weight)
-    expected = []
-    for train, test in cv.split(X):
-        order = CorrelationScore(stop=None).fit(X[train], y[train], sample_weight=weight[train]).order_
-        models = [LinearRegression().fit(X[train][:, order[:k]], y[train]) for k in range(1, 9)]
-        expected.append([m.score(X[test][:, order[: k + 1]], y[test]) for k, m in enumerate(models)])
-    np.testing.assert_allclose(found.stop_.curve, np.mean(expected, axis=0), rtol=1e-9)
+    found = CorrelationScore(stop=CrossValidation(Ridge(), cv=cv)).fit(X, y, sample_weight=weight)
+    expected = weighted_by_hand(
+        X, y, weight, cv, lambda A, b, w: Ridge().fit(A, b, sample_weight=w), lambda m, A, b, w: m.score(A, b, w)
+    )
+    np.testing.assert_allclose(found.stop_.fold_scores, expected, rtol=1e-9)
+
+
+def test_weights_go_to_every_step_of_a_pipeline_and_no_scorer_that_takes_none(problem):
+    X, y = problem
+    weight = np.random.RandomState(0).uniform(0.1, 3, size=70)
+    cv = KFold(3)
+    model = make_pipeline(StandardScaler(), Ridge())
+    rule = CrossValidation(model, cv=cv, scoring="neg_max_error")
+    found = CorrelationScore(stop=rule).fit(X, y, sample_weight=weight)
+
+    def fit(A, b, w):
+        return clone(model).fit(A, b, standardscaler__sample_weight=w, ridge__sample_weight=w)
+
+    expected = weighted_by_hand(X, y, weight, cv, fit, lambda m, A, b, w: -np.abs(m.predict(A) - b).max())
+    np.testing.assert_allclose(found.stop_.fold_scores, expected, rtol=1e-9)
+    with config_context(enable_metadata_routing=True):  # the default model asks for weights
+        ranker = CorrelationScore(stop=CrossValidation(cv=cv)).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(
+        ranker.stop_.fold_scores,
+        CorrelationScore(stop=CrossValidation(cv=cv)).fit(X, y, sample_weight=weight).stop_.fold_scores,
+    )
+
+
+def test_a_model_that_takes_no_weights_is_fitted_without_and_the_reason_says_so(problem):
+    X, y = problem
+    weight = np.random.RandomState(0).uniform(0.1, 3, size=70)
+    found = CorrelationScore(stop=CrossValidation(KNeighborsRegressor())).fit(X, y, sample_weight=weight)
+    assert "KNeighborsRegressor takes no weights of rows and was fitted without" in found.stop_.reason
+    assert "without" not in CorrelationScore(stop=CrossValidation(Ridge())).fit(X, y, sample_weight=weight).stop_.reason
+
+
+def test_scores_of_every_fold_are_kept(problem):
+    X, y = problem
+    found = CorrelationScore(stop=CrossValidation(Ridge(), cv=4, n_features=[1, 3, 5])).fit(X, y).stop_
+    assert found.fold_scores.shape == (4, 3)
+    np.testing.assert_allclose(found.fold_scores.mean(axis=0), found.curve)
+    assert CorrelationScore(stop=3).fit(X, y).stop_.fold_scores is None
+
+
+class Folds(GroupKFold):
+    """Remembers what it was asked."""
+
+    seen: ClassVar[list] = []
+
+    def split(self, X, y=None, groups=None):
+        Folds.seen.append(groups)
+        return super().split(X, y, groups)
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_rows_of_a_group_are_held_out_together(problem, is_weighted):
+    X, y = problem
+    groups = np.repeat(np.arange(14), 5)
+    weight = np.where(np.arange(70) % 7 == 0, 0.0, 1.0) if is_weighted else np.ones(70)
+    Folds.seen.clear()
+    found = CorrelationScore(stop=CrossValidation(Ridge(), cv=Folds(3))).fit(X, y, weight, row_groups=groups)
+    np.testing.assert_array_equal(Folds.seen[0], groups[weight > 0])
+    rows = np.flatnonzero(weight)
+    splits = list(GroupKFold(3).split(X[rows], y[rows], groups[rows]))
+    expected = by_hand(
+        lambda: CorrelationScore(stop=None),
+        Ridge,
+        X[rows],
+        y[rows],
+        splits,
+        range(1, 9),
+        lambda m, A, b: m.score(A, b),
+    )
+    np.testing.assert_allclose(found.stop_.fold_scores, expected, rtol=1e-9)
+
+
+def test_a_number_of_folds_keeps_groups_of_rows_together(problem):
+    X, y = problem
+    groups = np.repeat(np.arange(14), 5)
+    by_number = CorrelationScore(stop=CrossValidation(Ridge(), cv=3)).fit(X, y, row_groups=groups)
+    by_splitter = CorrelationScore(stop=CrossValidation(Ridge(), cv=GroupKFold(3))).fit(X, y, row_groups=groups)
+    np.testing.assert_array_equal(by_number.stop_.fold_scores, by_splitter.stop_.fold_scores)
+
+
+def test_a_splitter_that_needs_groups_says_how_to_give_them(problem):
+    with pytest.raises(ValueError, match=r"GroupKFold needs to know which rows belong together: fit\(X, y, row_groups"):
+        CorrelationScore(stop=CrossValidation(Ridge(), cv=GroupKFold(3))).fit(*problem)
+
+
+def test_several_targets_are_predicted_together(problem):
+    X, y = problem
+    Y = np.column_stack([y, X[:, 5]])
+    found = RFE(LinearRegression(), stop=CrossValidation(LinearRegression(), cv=3)).fit(X, Y)
+    assert {0, 5} <= set(np.flatnonzero(found.support_))
+    assert RFE(LinearRegression(), stop=CrossValidation(cv=3)).fit(X, Y).stop_.curve.max() > 0.5
+
+
+def test_missing_values_are_imputed_for_the_default_model_alone(problem):
+    X, y = problem
+    X[::9, 4] = np.nan
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0)
+    assert RFE(tree, stop=CrossValidation(cv=3)).fit(X, y).stop_.curve.max() > 0.5
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        RFE(tree, stop=CrossValidation(Ridge(), cv=3)).fit(X, y)
 
 
 @pytest.mark.parametrize(

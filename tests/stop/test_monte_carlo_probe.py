@@ -5,7 +5,8 @@ import pytest
 from joblib import parallel_config
 from scipy import sparse
 
-from tamis import CorrelationScore, FisherScore, GramSchmidt, MaxVariance, RandomSelection
+from tamis import CorrelationScore, FisherScore, GramSchmidt, MaxVariance, RandomSelection, TreeSelector
+from tamis.base import ColumnCandidates, GroupCandidates
 from tamis.datasets import make_linear
 from tamis.dictionary import Monomials
 from tamis.stop import MonteCarloProbe
@@ -235,3 +236,44 @@ def test_conditional_probes_need_a_dense_table():
     X, y = problem(0)
     with pytest.raises(ValueError, match=r"conditional=True.*dense"):
         CorrelationScore(stop=MonteCarloProbe(0.2, n_draws=9, conditional=True)).fit(sparse.csr_array(X), y)
+
+
+def test_conditional_probes_refuse_missing_values():
+    X, y = problem(0)
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"conditional=True.*NaN"):
+        CorrelationScore(stop=MonteCarloProbe(0.2, n_draws=9, conditional=True)).fit(X, y)
+
+
+@pytest.mark.parametrize("ranker", [CorrelationScore, GramSchmidt])
+def test_a_row_of_weight_three_is_permuted_as_three_rows(ranker):
+    X, y = problem(0)
+    weight = np.random.RandomState(0).randint(1, 4, len(y))
+    rows = np.repeat(np.arange(len(y)), weight)
+    rule = MonteCarloProbe(0.2, n_draws=9)
+    weighted, repeated = ranker(stop=rule).fit(X, y, sample_weight=weight), ranker(stop=rule).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(weighted.support_, repeated.support_)
+    np.testing.assert_allclose(weighted.stop_.curve, repeated.stop_.curve)
+
+
+def test_weights_that_are_no_whole_numbers_stay_in_their_places():
+    X, y = problem(0)
+    weight = np.random.RandomState(0).uniform(0.5, 3, len(y))
+    found = CorrelationScore(stop=MonteCarloProbe(0.2, n_draws=9)).fit(X, y, sample_weight=weight)
+    assert found.scores_.max() == CorrelationScore(stop=None).fit(X, y, sample_weight=weight).scores_.max()
+
+
+@pytest.mark.parametrize("groups", [None, [0, 0, 1, 1, 2, 2, 3, 3]])
+@pytest.mark.parametrize("importance", ["mutual_information", "gain_ratio", "error"])
+def test_single_splits_of_permuted_copies_are_those_of_permuted_tables(importance, groups):
+    X, y = problem(0)
+    X[5:9, 2] = np.nan
+    y, order = np.digitize(y, [-1, 1]), np.random.RandomState(1).permutation(len(y))
+    weight = np.random.RandomState(2).uniform(0.5, 3, len(y))
+    ranker = TreeSelector(importance=importance, groups=groups, stop=None)
+    candidates = ColumnCandidates(X, sample_weight=weight)
+    if groups is not None:
+        candidates = GroupCandidates(X, groups, sample_weight=weight)
+    at_once = ranker.scores_of_permuted_copies(candidates, y, order[None])[0]
+    expected = ranker.fit(X[order], y, sample_weight=weight).scores_
+    np.testing.assert_allclose(at_once, expected if groups is None else expected[::2], rtol=1e-9)

@@ -64,6 +64,14 @@ def test_what_is_neither_a_number_nor_a_fraction_is_refused(k):
 
 
 @pytest.mark.parametrize("stop", [11, TopK(11)])
-def test_more_than_there_are_is_refused_with_both_numbers(stop):
-    with pytest.raises(ValueError, match="11 features of 10"):
-        MaxVariance(stop=stop).fit(X)
+def test_more_than_there_are_keeps_all_and_warns_with_both_numbers(stop):
+    with pytest.warns(UserWarning, match="11 features are asked for, but there are 10: all are kept"):
+        found = MaxVariance(stop=stop).fit(X)
+    assert found.support_.all()
+    assert found.stop_.reason.startswith("all 10 features there are, though 11 were asked for")
+
+
+def test_more_groups_than_there_are_keep_all():
+    with pytest.warns(UserWarning, match="6 groups are asked for, but there are 5"):
+        found = MaxVariance(stop=6, groups=np.arange(10) // 2).fit(X)
+    assert found.support_.all()

@@ -97,6 +97,12 @@ def test_missing_numbers_are_at_the_median_with_an_indicator_where_there_are_eno
     np.testing.assert_array_equal(found.table[:, 2], np.arange(20) < 6)
 
 
+def test_missing_numbers_stay_for_rankers_that_take_them():
+    found = encoded({"x": [1.0, np.nan, 3.0], "y": [1.0, 2.0, 4.0]}, takes_missing=True)
+    np.testing.assert_array_equal(found.table[:, 0], [1, np.nan, 3])
+    assert found.sentences == {0: "number, as it is; 1 missing value left to the ranker", 1: "number, as it is"}
+
+
 def test_a_complete_table_of_numbers_is_handed_on_without_a_copy():
     X = np.random.default_rng(0).normal(size=(10, 4))
     assert encode(read_source(X), Wishes()).table is X

@@ -12,6 +12,7 @@ from tamis.base._candidates import (
 )
 from tamis.base._groups import GROUPS_CONSTRAINT, read_groups
 from tamis.base._linear_model import LinearModel, check_model_columns, predictions
+from tamis.base._model_weights import weight_parameters
 from tamis.base._nothing_kept import NothingKeptWarning
 from tamis.base._progress import finish, track
 from tamis.base._ranker import CAPABILITIES, Ranker, arranged, fresh
@@ -57,4 +58,5 @@ __all__ = [
     "rule_names",
     "split_rows",
     "track",
+    "weight_parameters",
 ]

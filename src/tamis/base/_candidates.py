@@ -44,6 +44,8 @@ class Candidates(ABC):
         Candidates that stay whatever a rule says, in the order in which they were named.
     excluded : ndarray of int
         Candidates that are neither ranked nor kept; their columns are constant.
+    is_discrete : ndarray of bool, of shape (n_columns,)
+        Columns whose values are labels, for methods that tell them from quantities.
     provides : frozenset of str
         What rules may require of them.
     """
@@ -60,6 +62,7 @@ class Candidates(ABC):
         self.row_groups: np.ndarray | None = None
         self.keep = np.empty(0, dtype=np.int64)
         self.excluded = np.empty(0, dtype=np.int64)
+        self.is_discrete = np.zeros(table.shape[1], dtype=bool)
 
     @property
     @abstractmethod
@@ -114,15 +117,32 @@ class Candidates(ABC):
         found = [self._find_one(parameter, each, places) for each in _listed(parameter, wanted)]
         return np.array(list(dict.fromkeys(found)), dtype=np.int64)
 
+    def find_columns(self, parameter: str, wanted: Any) -> np.ndarray:
+        """Mask of the given columns of the table: a mask itself, names or places; none of them if None."""
+        mask = np.zeros(self.n_columns, dtype=bool)
+        if wanted is None:
+            return mask
+        if np.asarray(wanted).dtype == bool:
+            if np.shape(wanted) != mask.shape:
+                raise ValueError(f"{parameter} is a mask of {np.size(wanted)}, but X has {self.n_columns} columns")
+            return np.array(wanted)
+        places = {self.column_name(j): j for j in range(self.n_columns)}
+        mask[[self._find_place(parameter, each, places) for each in _listed(parameter, wanted)]] = True
+        return mask
+
     def _find_one(self, parameter: str, wanted: Any, places: dict[str, int]) -> int:
+        return self.candidate_of(self._find_place(parameter, wanted, places))
+
+    def _find_place(self, parameter: str, wanted: Any, places: dict[str, int]) -> int:
+        """Place of a column, given that or its name."""
         if isinstance(wanted, Integral) and not isinstance(wanted, bool):
             place = int(wanted)
             if not 0 <= place < self.n_columns:
                 raise ValueError(f"{parameter} names column {place}, but X has columns 0 to {self.n_columns - 1}")
-            return self.candidate_of(place)
+            return place
         if not isinstance(wanted, str) or wanted not in places:
             raise ValueError(f"{parameter} names column {wanted!r}, which X does not have{_alike(wanted, places)}")
-        return self.candidate_of(places[wanted])
+        return places[wanted]
 
     def compute(self, table: Any, indices: np.ndarray) -> Any:
         """The given candidates as columns, of this table or of other rows."""
@@ -140,7 +160,7 @@ class Candidates(ABC):
         """The same candidates on some of the rows."""
         part = self._on_rows(rows)
         part.row_groups = None if self.row_groups is None else self.row_groups[rows]
-        part.keep, part.excluded = self.keep, self.excluded
+        part.keep, part.excluded, part.is_discrete = self.keep, self.excluded, self.is_discrete
         return part
 
     @abstractmethod
@@ -166,6 +186,7 @@ class Candidates(ABC):
         among, source = self._beside_copies(copies, column_order)
         place = np.argsort(source)
         among.row_groups = self.row_groups
+        among.is_discrete = np.tile(self.is_discrete, 2)[column_order]
         among.keep = place[self.keep]
         among.excluded = np.concatenate([place[self.excluded], place[self.excluded + self.n_candidates]])
         return among, source

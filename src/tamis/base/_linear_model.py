@@ -28,13 +28,14 @@ class LinearModel:
     classes: np.ndarray | None
 
     def coefficients(self, n_columns: int) -> tuple[np.ndarray, Any]:
-        """Weights of all columns of a table and the intercept, in scikit-learn's shapes: one row per target of classes.
+        """Weights of all columns of a table and the intercept, in scikit-learn's shapes: a row per target, if several.
 
         Those of columns that are not in the model are zero.
         """
         coef = np.zeros((self.intercept.size, n_columns))
         coef[:, self.features] = self.coef.T
-        return (coef[0], self.intercept[0]) if self.classes is None else (coef, self.intercept)
+        is_one = self.classes is None and self.intercept.size == 1
+        return (coef[0], self.intercept[0]) if is_one else (coef, self.intercept)
 
     def decision_function(self, columns: Any) -> np.ndarray:
         """Linear output for the model's own columns, in their order: shape (n_samples, n_targets)."""
@@ -49,7 +50,7 @@ class LinearModel:
 def predictions(outputs: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
     """Values, or labels where there are classes, of outputs of shape (n_samples, n_targets)."""
     if classes is None:
-        return outputs[:, 0]
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
     if outputs.shape[1] == 1:
         return classes[(outputs[:, 0] > 0).astype(int)]
     return classes[outputs.argmax(axis=1)]

@@ -126,6 +126,23 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """
         return self._rank(candidates, y, rng)
 
+    def scores_of_permuted_copies(
+        self, candidates: Candidates, y: np.ndarray | None, permutations: np.ndarray
+    ) -> np.ndarray | None:
+        """Scores of copies of all candidates whose rows are permuted, of shape (n_draws, n_candidates).
+
+        They must be those that the method gives when it ranks the candidates among these copies. One-shot methods may
+        override it that score every candidate by itself; None: a rule has to rank them.
+
+        Parameters
+        ----------
+        candidates : Candidates
+        y : ndarray or None
+        permutations : ndarray of shape (n_draws, n_samples)
+            Row i of a copy is row ``permutations[b, i]`` of the table; the target and the weights stay in place.
+        """
+        return None
+
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, *, row_groups: Any = None) -> Ranker:
         """Rank the features of ``X`` and decide how many to keep.
@@ -216,7 +233,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         check_array_library(self, X, self.provides)
         accept_sparse = "sparse" in self.provides
         if self.supervised:
-            several = "several_targets" in self.provides
+            several = self._takes_several_targets()
             X, y = check_table(
                 self, X, y, accept_sparse=accept_sparse, allow_nan=self._takes_missing(), several_targets=several
             )
@@ -231,6 +248,10 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     def _takes_missing(self) -> bool:
         """Whether NaN may stand in the table; methods override it where that depends on their parameters."""
         return "missing" in self.provides
+
+    def _takes_several_targets(self) -> bool:
+        """Whether the target may have several columns; methods override it where that depends on their parameters."""
+        return "several_targets" in self.provides
 
     def _make_candidates(self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None) -> Candidates:
         """What there is to rank in a validated table: its columns, or groups of them."""
@@ -457,7 +478,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         tags.target_tags.required = self.supervised
         tags.input_tags.sparse = "sparse" in self.provides
         tags.input_tags.allow_nan = self._takes_missing()
-        tags.target_tags.multi_output = "several_targets" in self.provides
+        tags.target_tags.multi_output = self._takes_several_targets()
         tags.array_api_support = "array_api" in self.provides
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -148,6 +148,9 @@ class StopDecision:
         What the curve shows, for axes and table heads.
     n_groups : int or None
         How many groups of columns ``n_features`` columns are; ``curve_at`` counts groups then.
+    fold_scores : ndarray of shape (n_folds, n_sizes) or None
+        Held-out score of every fold at each of ``curve_at``, of which ``curve`` is the mean; None where no rows were
+        held out.
     ranking : Ranking or None
         Replaces the ranker's own, where the rule ranked many times and so knows a steadier order, or the set that the
         method selects at just this size.
@@ -162,6 +165,7 @@ class StopDecision:
     label: str = ""
     ranking: Ranking | None = None
     n_groups: int | None = None
+    fold_scores: np.ndarray | None = None
 
     @property
     def n_candidates(self) -> int:

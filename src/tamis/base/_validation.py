@@ -9,13 +9,18 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
 from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedGroupKFold, check_cv
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
 from tamis._sklearn import check_sample_weight, get_namespace, is_numpy_namespace, move_to, num_samples, safe_indexing
 
+# Methods that provide "several_targets", for the error of the others.
+TAKE_SEVERAL_TARGETS = ("CorrelationScore", "ForwardLeastSquares", "GramSchmidt", "TreeSelector")
+
 _MOST_NAMED = 5
+_LONGEST_SUGGESTION = 60  # characters of an estimator's repr in an error
 _LARGEST_WEIGHT = 1e30  # of all rows together
 
 
@@ -32,6 +37,8 @@ def check_table(
     """Validate a table, and a target unless it is "no_validation", for fitting."""
     supervised = not (isinstance(y, str) and y == "no_validation")
     _check_frame(X)
+    if supervised and not several_targets:
+        _check_one_target(estimator, y)
     xp, _ = get_namespace(X)
     is_several = several_targets and supervised and _to_numpy(y).ndim == 2
     try:
@@ -53,8 +60,18 @@ def check_table(
     if sparse.issparse(table) and not table.has_canonical_format:  # entries that stand twice count as their sum
         table = table.copy()
         table.sum_duplicates()
-    _check_finite(table, estimator, allow_nan=allow_nan)
+    _check_finite(table, estimator, allow_nan=allow_nan and isinstance(table, np.ndarray))
     return table, None if target is None else _single_column(_to_numpy(target))
+
+
+def _check_one_target(estimator: BaseEstimator, y: Any) -> None:
+    """Refuse a target of several columns, and name the methods that take one."""
+    shape = () if y is None else _to_numpy(y).shape
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y has {shape[1]} columns, and {type(estimator).__name__} explains one target: give one column, or use a "
+            f"method that takes several: {', '.join(TAKE_SEVERAL_TARGETS)}"
+        )
 
 
 def _single_column(y: np.ndarray) -> np.ndarray:
@@ -259,7 +276,21 @@ def _check_finite(X: Any, estimator: BaseEstimator, *, allow_nan: bool) -> None:
             counts = test(np.asarray(move_to(X, xp=np, device="cpu"))).sum(axis=0)
         if guilty := np.flatnonzero(counts).tolist():
             guilty_counts = {column_name(estimator, j): int(counts[j]) for j in guilty}
-            raise ValueError(f"Input X contains {word}: {_holding(guilty_counts, kind)}; {cure} or drop them first")
+            raise ValueError(
+                f"Input X contains {word}: {_holding(guilty_counts, kind)}; {cure} or drop them first"
+                f"{_suggestion(estimator) if test is np.isnan else ''}"
+            )
+
+
+def _suggestion(estimator: BaseEstimator) -> str:
+    """Code that mends missing values, ready to be pasted."""
+    code = repr(estimator)
+    if "\n" in code or len(code) > _LONGEST_SUGGESTION:
+        code = f"{type(estimator).__name__}()"
+    pipeline = f"make_pipeline(SimpleImputer(), {code})"
+    if not isinstance(estimator, SelectorMixin):
+        return f": {pipeline}"
+    return f": TableSelector({code}), which also marks where they were, or {pipeline}"
 
 
 def _holding(counts: dict[str, int], kind: str) -> str:
@@ -279,6 +310,14 @@ def check_not_all_constant(X: Any) -> None:
         varies = bool((lowest != highest).any())
     else:
         xp, _ = get_namespace(X)
-        varies = any(bool(xp.any(X[:, j] != X[0, j])) for j in range(X.shape[1]))
+        varies = any(_varies(xp, X[:, j]) for j in range(X.shape[1]))
     if not varies:
         raise ValueError("every column of X is constant: there is nothing to rank")
+
+
+def _varies(xp: Any, column: Any) -> bool:
+    """Whether a column has two different values, besides missing ones."""
+    if not bool(xp.any(column != column[0])):
+        return False
+    available = column[column == column]  # NaN is not equal to itself
+    return available.shape[0] > 0 and bool(xp.any(available != available[0]))

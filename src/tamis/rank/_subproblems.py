@@ -23,8 +23,10 @@ class SubproblemMixin(Ranker):
 
     def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
         y = np.asarray(y)
+        if self.multiclass == "joint" or y.ndim == 2:  # several columns are several quantities
+            return super()._select(candidates, y, rule)
         task = infer_task(y) if self.task == "auto" else self.task
-        if self.multiclass == "joint" or task == "regression" or np.unique(y).size <= 2:
+        if task == "regression" or np.unique(y).size <= 2:
             return super()._select(candidates, y, rule)
         classes, codes = encode_classes(y)
         self.subproblems_: dict[tuple[Any, ...], Ranker] = {}

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy import sparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tamis._sklearn import HasMethods, StrOptions, safe_indexing
-from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule, finish, rankings_at, split_rows, track
+from tamis.base import (
+    Candidates,
+    Ranker,
+    Ranking,
+    StopDecision,
+    StoppingRule,
+    finish,
+    rankings_at,
+    split_rows,
+    track,
+    weight_parameters,
+)
 from tamis.kernels.arrays.targets import infer_task
 
 
@@ -32,6 +47,8 @@ class CrossValidation(StoppingRule, name="cross-validation"):
     estimator : predictor, default=None
         None is logistic regression on standardized columns for classes, ridge regression else.
     cv : int, splitter or iterable, default=5
+        Where ``fit`` is given ``row_groups``, a number is one of folds that keep the rows of a group together;
+        ``GroupKFold()`` and its like need them.
     scoring : str or callable, default=None
         As in scikit-learn; None is the estimator's own score.
     rule : {"best", "one-se"}, default="best"
@@ -44,8 +61,11 @@ class CrossValidation(StoppingRule, name="cross-validation"):
     -----
     Ranking on all rows and cross-validating only the model reports errors that are far too low when features are many
     (Ambroise and McLachlan 2002); here the ranker is cloned and fitted in each fold. Cost: one ranking per fold and one
-    model per fold and number; a method whose sets are not nested is run anew for each number. ``sample_weight`` goes to
-    the ranker.
+    model per fold and number; a method whose sets are not nested is run anew for each number.
+
+    ``stop_.fold_scores`` holds the score of every fold at each number of features, ``stop_.curve`` their mean. Weights
+    of rows go to the ranker, to the ``fit`` of the model (of a pipeline: of each of its steps) and to the scorer where
+    these take them; the reason says so where the model does not. Folds count alike.
 
     References
     ----------
@@ -102,14 +122,13 @@ class CrossValidation(StoppingRule, name="cross-validation"):
         if ranking.order.size == 0:
             return StopDecision(0, "no feature could be ranked")
         y = np.asarray(y)
-        estimator = _default_estimator(y) if self.estimator is None else self.estimator
+        estimator = _default_estimator(candidates.table, y) if self.estimator is None else self.estimator
         sizes = self._sizes(ranking.order.size)
-        sizes = np.unique(np.maximum(sizes, max(ranking.n_forced, 1)))
         folds = split_rows(
             self.cv,
             candidates.table,
             y,
-            classifier=is_classifier(estimator),
+            classifier=is_classifier(estimator) and y.ndim == 1,
             kept_rows=ranker._kept_rows,
             row_groups=candidates.row_groups,
         )
@@ -133,6 +152,8 @@ class CrossValidation(StoppingRule, name="cross-validation"):
                 f"{kept} {candidates.noun}s are the fewest within one standard error of the best held-out score "
                 f"({mean[chosen]:.4g} against {mean[best]:.4g} +- {error[best]:.2g} with {sizes[best]})"
             )
+        if candidates.sample_weight is not None and not weight_parameters(estimator, candidates.sample_weight):
+            reason += f"; {type(estimator).__name__} takes no weights of rows and was fitted without"
         return StopDecision(
             kept,
             reason,
@@ -141,6 +162,7 @@ class CrossValidation(StoppingRule, name="cross-validation"):
             spread=error,
             threshold=float(threshold),
             label="held-out score",
+            fold_scores=scores,
         )
 
     def _sizes(self, most: int) -> np.ndarray:
@@ -168,16 +190,33 @@ def _fold_scores(
 ) -> list[float]:
     """Rank on the training rows, then score the model on what is selected at every k."""
     seen, unseen = candidates.take_rows(train), safe_indexing(candidates.table, test)
+    weights = weight_parameters(estimator, seen.sample_weight)
+    held_out_weight = None if candidates.sample_weight is None else candidates.sample_weight[test]
     scorer = check_scoring(estimator, scoring=scoring)
     scores = []
     for k, own in zip(sizes, rankings_at(ranker, seen, y[train], sizes.tolist()), strict=True):
         kept = own.order[:k]
-        model = clone(estimator).fit(seen.compute(seen.table, kept), y[train])
-        scores.append(float(scorer(model, seen.compute(unseen, kept), y[test])))
+        model = clone(estimator).fit(seen.compute(seen.table, kept), y[train], **weights)
+        scores.append(_score(scorer, model, seen.compute(unseen, kept), y[test], held_out_weight))
     return scores
 
 
-def _default_estimator(y: np.ndarray) -> BaseEstimator:
-    """A plain linear model after standardization."""
-    model = LogisticRegression(max_iter=1000) if infer_task(y) == "classification" else RidgeCV()
-    return make_pipeline(StandardScaler(with_mean=False), model)
+def _score(scorer: Any, model: BaseEstimator, X: Any, y: np.ndarray, sample_weight: np.ndarray | None) -> float:
+    """Score of a model, weighted if there are weights and the scorer takes them, which only a call can tell."""
+    if sample_weight is not None:
+        with suppress(TypeError):
+            return float(scorer(model, X, y, sample_weight=sample_weight))
+    return float(scorer(model, X, y))
+
+
+def _default_estimator(table: Any, y: np.ndarray) -> BaseEstimator:
+    """A plain linear model after standardization, and after imputation of means where values are missing."""
+    is_classes = y.ndim == 1 and infer_task(y) == "classification"
+    steps = [StandardScaler(with_mean=False), LogisticRegression(max_iter=1000) if is_classes else RidgeCV()]
+    if get_config()["enable_metadata_routing"]:
+        steps = [step.set_fit_request(sample_weight=True) for step in steps]
+        steps[-1].set_score_request(sample_weight=True)
+    values = table.data if sparse.issparse(table) else table
+    if isinstance(values, np.ndarray) and np.isnan(values).any():
+        steps.insert(0, SimpleImputer(keep_empty_features=True))
+    return make_pipeline(*steps)

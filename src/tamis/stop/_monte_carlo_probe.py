@@ -25,10 +25,13 @@ from tamis.base import (
     fresh,
     track,
 )
+from tamis.kernels.arrays.missing import has_missing
+from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.probe.law import check_draws, enough_draws
 from tamis.stop._cut import apart, kept_below
 from tamis.stop._step_down import FalseDiscoveryRate, FamilyRisk
 
+_MOST_ENTRIES = 2**27  # of a table whose rows are repeated: 1 GB in double precision
 _BATCH = 10  # draws between two looks at whether the answer is settled; fixed, so that n_jobs changes nothing
 
 
@@ -66,8 +69,11 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     Notes
     -----
     Sequential rankers, whose scores at different steps cannot be compared, enter with minus the rank and the median
-    over draws. Deviations from the paper: all columns are permuted jointly (margins and correlations are kept), and the
-    best probe counts, not one. Permuting the target instead would change the scale of many scores.
+    over draws. Univariate scores need no ranking: those of the copies of ten draws are one product of the table with
+    permuted targets. A copy keeps what is missing in its column. A row of weight 3 is permuted as three rows; weights
+    that are no whole numbers stay in their places, which is an approximation. Deviations from the paper: all columns
+    are permuted jointly (margins and correlations are kept), and the best probe counts, not one. Permuting the target
+    instead would change the scale of many scores.
 
     ``order_`` and ``scores_`` are then those of :math:`a_j`, steadier than one run's; with ``conditional=True`` the
     kept features come first, in the order in which they joined, and their scores are set above all others.
@@ -152,17 +158,21 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         error_control: FamilyRisk | FalseDiscoveryRate
         error_control = FalseDiscoveryRate(self.fdr) if self.fdr is not None else FamilyRisk(self.risk)
         if self.conditional:
-            scores, p_values, n_drawn = self._one_by_one(ranker, candidates, y, seeds, error_control)
+            scores, p_values, n_drawn = self._one_by_one(ranker, ranking, candidates, y, seeds, error_control)
         else:
             none_kept = np.empty(0, dtype=int)
-            feature_scores, copy_scores = self._draw(ranker, candidates, y, seeds, error_control, none_kept)
+            repeated, target = _repeat_rows(candidates, y)
+            feature_scores, copy_scores = self._draw(ranker, ranking, repeated, target, seeds, error_control, none_kept)
             scores, n_drawn = _aggregate_draws(feature_scores, ranker.one_shot), len(feature_scores)
+            if ranker.one_shot:  # what the method left out of its order, though it has a score, stays out
+                scores[np.setdiff1d(np.arange(scores.size), ranking.order)] = -np.inf
             p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=candidates.keep.tolist())
         return self._decision(candidates, ranking, scores, p_values, n_drawn)
 
     def _draw(
         self,
         ranker: Ranker,
+        ranking: Ranking,
         candidates: Candidates,
         y: np.ndarray | None,
         seeds: np.ndarray,
@@ -174,7 +184,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         copy_scores: list[np.ndarray] = []
         with (
             Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel,
-            closing(self._batches(parallel, ranker, candidates, y, seeds, kept)) as batches,
+            closing(self._batches(parallel, ranker, ranking, candidates, y, seeds, kept)) as batches,
         ):
             for of_features, of_copies in track(ranker, batches, task_name="probe", total=len(seeds)):
                 feature_scores.append(of_features)
@@ -189,15 +199,19 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         self,
         parallel: Parallel,
         ranker: Ranker,
+        ranking: Ranking,
         candidates: Candidates,
         y: np.ndarray | None,
         seeds: np.ndarray,
         kept: np.ndarray,
     ) -> Generator[tuple[np.ndarray, np.ndarray], None, None]:
+        """Draw after draw, ten at a time: by the ranker's shortcut where it has one, else by ranking."""
         for start in range(0, len(seeds), _BATCH):
-            draws = parallel(
-                delayed(_one_draw)(ranker, candidates, y, int(seed), kept) for seed in seeds[start : start + _BATCH]
-            )
+            batch = seeds[start : start + _BATCH].tolist()
+            if kept.size == 0 and (shortcut := _scored_at_once(ranker, ranking, candidates, y, batch)) is not None:
+                yield from shortcut
+                continue
+            draws = parallel(delayed(_one_draw)(ranker, candidates, y, seed, kept) for seed in batch)
             try:
                 for draw in draws:  # noqa: UP028 (`yield from` would close the draws before they are finished)
                     yield draw
@@ -207,6 +221,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     def _one_by_one(
         self,
         ranker: Ranker,
+        ranking: Ranking,
         candidates: Candidates,
         y: np.ndarray | None,
         seeds: np.ndarray,
@@ -216,11 +231,13 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         X = candidates.table
         if not isinstance(X, np.ndarray):
             raise ValueError("MonteCarloProbe(conditional=True) needs a dense numpy X")
+        if has_missing(X):
+            raise ValueError("MonteCarloProbe(conditional=True) fits features to each other, which needs X without NaN")
         kept: list[int] = []
         final = np.ones(X.shape[1])
         while True:
             so_far = np.array(kept, dtype=int)
-            feature_scores, copy_scores = self._draw(ranker, candidates, y, seeds, error_control, so_far)
+            feature_scores, copy_scores = self._draw(ranker, ranking, candidates, y, seeds, error_control, so_far)
             scores = _aggregate_draws(feature_scores, ranker.one_shot)
             p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=kept)
             p_values[kept] = final[kept]
@@ -265,6 +282,42 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         )
 
 
+def _repeat_rows(candidates: Candidates, y: np.ndarray | None) -> tuple[Candidates, np.ndarray | None]:
+    """Rows as often as whole weights say, to be permuted one by one, unless the table would grow too large."""
+    weight = candidates.sample_weight
+    if weight is None or weight.sum() * candidates.n_columns > _MOST_ENTRIES or np.any(weight != np.round(weight)):
+        return candidates, y
+    rows = np.repeat(np.arange(weight.size), weight.astype(np.int64))
+    repeated = candidates.take_rows(rows)
+    repeated.sample_weight = None
+    return repeated, None if y is None else np.asarray(y)[rows]
+
+
+def _scored_at_once(
+    ranker: Ranker, ranking: Ranking, candidates: Candidates, y: np.ndarray | None, seeds: list[int]
+) -> list[tuple[np.ndarray, np.ndarray]] | None:
+    """The draws of :func:`_one_draw` where the ranker scores all permuted copies without ranking; None where not."""
+    permutations = np.array([np.random.RandomState(seed).permutation(candidates.table.shape[0]) for seed in seeds])
+    of_copies = ranker.scores_of_permuted_copies(candidates, y, permutations)
+    if of_copies is None:
+        return None
+    of_features = np.where(np.isnan(ranking.scores), -np.inf, ranking.scores)
+    of_copies = np.where(np.isnan(of_copies), -np.inf, of_copies)
+    of_copies[:, candidates.excluded] = -np.inf
+    of_copies = _equal_up_to_rounding(of_copies, of_features, ROUNDING.of(candidates.table))
+    return [(of_features, each) for each in of_copies]
+
+
+def _equal_up_to_rounding(values: np.ndarray, references: np.ndarray, rounding: float) -> np.ndarray:
+    """Values that equal a reference up to rounding made the same: a copy that ties with a feature must reach it."""
+    ordered = np.sort(references)
+    place = np.minimum(np.searchsorted(ordered, values * (1 - rounding)), ordered.size - 1)
+    nearest = ordered[place]
+    with np.errstate(invalid="ignore"):  # infinite scores
+        is_tie = np.isfinite(values) & (np.abs(nearest - values) <= rounding * np.abs(values))
+    return np.where(is_tie, nearest, values)
+
+
 def _one_draw(
     ranker: Ranker, candidates: Candidates, y: np.ndarray, seed: int, kept: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -295,4 +348,8 @@ def _copies(X: Any, rows: np.ndarray, kept: np.ndarray) -> Any:
 
 def _aggregate_draws(values: np.ndarray, one_shot: bool) -> np.ndarray:
     """What stands for a feature over the draws: its mean score, or its median rank."""
-    return values.mean(axis=0) if one_shot else np.median(values, axis=0)
+    if not one_shot:
+        return np.median(values, axis=0)
+    first = values[0]  # the mean of equal scores is that score to the last digit, so that ties with copies stay ties
+    with np.errstate(invalid="ignore"):
+        return first + np.where(values == first, 0.0, values - first).mean(axis=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import ClassVar
 
@@ -24,7 +25,8 @@ class TopK(StoppingRule, name="top-k"):
     Notes
     -----
     A method may rank fewer features than are asked for (redundant ones, or a target already explained); then all that
-    it ranked are kept and the reason says so.
+    it ranked are kept and the reason says so. Asking for more features than there are is answered with all of them, and
+    a warning.
 
     Examples
     --------
@@ -46,12 +48,14 @@ class TopK(StoppingRule, name="top-k"):
         self.n_features = n_features
 
     def check(self, ranker: Ranker, candidates: Candidates) -> None:
-        """Refuse to keep more features than there are."""
+        """Warn where more features are asked for than there are."""
         super().check(ranker, candidates)
-        n_candidates = candidates.n_candidates
+        n_candidates = candidates.n_rankable
         if isinstance(self.n_features, Integral) and self.n_features > n_candidates:
-            raise ValueError(
-                f"cannot keep {self.n_features} {candidates.noun}s of {n_candidates}; ask for at most {n_candidates}"
+            warnings.warn(
+                f"{self.n_features} {candidates.noun}s are asked for, but there are {n_candidates}: all are kept",
+                UserWarning,
+                stacklevel=2,
             )
 
     def most(self, n_candidates: int) -> int:
@@ -59,7 +63,7 @@ class TopK(StoppingRule, name="top-k"):
         if self.n_features is None:
             return n_candidates
         if isinstance(self.n_features, Integral):
-            return int(self.n_features)
+            return min(int(self.n_features), n_candidates)
         return max(1, floor_count(self.n_features * n_candidates))
 
     def decide(
@@ -80,6 +84,8 @@ class TopK(StoppingRule, name="top-k"):
         if kept < asked:
             few = f"all {kept} {noun}s that could be ranked, though {asked} were asked for"
             reason = f"{few}: the others add nothing, or have no weight"
+        elif isinstance(self.n_features, Integral) and self.n_features > n_rankable:
+            reason = f"all {kept} {noun}s there are, though {self.n_features} were asked for"
         elif self.n_features is None:
             reason = f"all {kept} {noun}s, {whose}"
         else:

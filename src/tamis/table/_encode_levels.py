@@ -114,12 +114,11 @@ def _encode_one(source: Source, one: _Coded, wishes: Wishes) -> Part:
             one.place, one.codes.astype(float)[:, None], [f"{name}={label}"], f"{_counted(one)}, 1 is {label!r}"
         )
     if wishes.layout == "codes":
-        codes = one.codes.astype(float)
+        codes, counted = one.codes.astype(float), _counted(one)
         if wishes.takes_missing and one.has_missing:
             codes[one.codes == one.n_levels - 1] = np.nan
-        return _part(
-            one.place, codes[:, None], [name], f"{_counted(one)} as codes, which the ranker knows as discrete", True
-        )
+            counted = f"{one.n_levels - 1} levels, missing ones left to the ranker,"
+        return _part(one.place, codes[:, None], [name], f"{counted} as codes of a discrete column", True)
     if wishes.targets is None:
         ordered = _by_frequency(one)
         return _part(one.place, ordered[:, None], [name], f"{_counted(one)} by how frequent they are")

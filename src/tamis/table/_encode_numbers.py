@@ -34,7 +34,7 @@ def encode_numbers(source: Source, wishes: Wishes) -> Part:
     kept = np.flatnonzero(varies)
     blocks = [Block(places[kept], table if varies.all() else table[:, kept], [source.names[j] for j in places[kept]])]
     if wishes.takes_missing:
-        left = {int(places[i]): _left_missing(sentences[int(places[i])], n_missing[i]) for i in incomplete}
+        left = {int(places[i]): _left_missing(sentences[int(places[i])], int(n_missing[i])) for i in incomplete}
         return Part(blocks, sentences | left, not_ranked)
     if incomplete.size:
         blocks, told = _impute(source, kept, incomplete, n_missing)

@@ -151,12 +151,13 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     ],
     "PotentialSVM": [{"n_alphas": 10, "cv": 2}, {"stop": 1, "C": 0.1}, {"stop": None, "C": 1.0, "alpha": 0.1}],
     "RFE": [
+        {"stop": 0.5},  # the draws of the default rule differ where a row of weight two is one and not two
         {},
         {"stop": 1, "estimator": "hinge", "multiclass": "ovo"},
         OtherPath({"stop": None, "estimator": "logistic", "step": 0.3}),
-        OtherPath({"estimator": "ridge", "step": "halving"}),
+        OtherPath({"estimator": "ridge", "step": "halving", "stop": 0.5}),
         OtherPath({"estimator": "logistic", "multiclass": "multinomial", "stop": 1}),
-        OtherPath({"kernel": "rbf", "step": 2}),
+        OtherPath({"kernel": "rbf", "step": 2, "stop": 0.5}),
     ],
     "RandomSelection": [{}, {"stop": 1}, {"stop": None, "random_state": 0}],
     "RSFS": [{"random_state": 0}, {"stop": 1}, {"stop": None, "n_clusters": 2, "random_state": 0}],

@@ -260,17 +260,17 @@ def test_selecting_features_and_updating_the_candidates_later_leaves_the_search_
     np.testing.assert_array_equal(selected.projected.remaining, followed.projected.remaining)
     remaining = followed.projected.remaining
     np.testing.assert_allclose(selected.projected.norm2[remaining], followed.projected.norm2[remaining], rtol=1e-8)
-    np.testing.assert_allclose(selected.cos2(), followed.cos2(), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(selected.explained(), followed.explained(), rtol=1e-8, atol=1e-12)
 
 
 def test_cos2_of_all_candidates_is_their_squared_correlation_before_any_step():
     X, Y = problem("regression")
     search = OrthogonalSearch(as_columns(X), Y)
     expected = [np.corrcoef(x, Y[:, 0])[0, 1] ** 2 for x in X.T]
-    np.testing.assert_allclose(search.cos2(), expected, rtol=1e-10)
+    np.testing.assert_allclose(search.explained(), expected, rtol=1e-10)
 
 
 def test_a_target_that_does_not_vary_has_no_cosine_and_no_step():
     search = OrthogonalSearch(as_columns(np.eye(4)), np.full((4, 1), 2.5))
-    assert search.cos2().tolist() == [0, 0, 0, 0]
+    assert search.explained().tolist() == [0, 0, 0, 0]
     assert list(search) == []

@@ -267,7 +267,7 @@ def test_auto_keeps_what_has_a_weight_at_a_tenth_of_the_largest_alpha():
     same = Grafting(alpha=found.alpha_).fit(X, y)
     np.testing.assert_array_equal(same.order_, found.order_)
     assert found.stop_.n_features == found.order_.size == np.count_nonzero(found.coef_)
-    assert found.stop_.reason == (
+    assert found.stop_.reason.startswith(
         f"the {found.order_.size} features that have a weight at alpha = {found.alpha_:.4g} "
         "(0.1 of the smallest that leaves none)"
     )
@@ -400,3 +400,27 @@ def test_whole_numbers_may_be_quantities():
     X, y = data("three classes")
     found = Grafting(task="regression", alpha=0.1, standardize=False).fit(X, y)
     np.testing.assert_allclose(found.coef_, Lasso(alpha=0.1, tol=1e-13, max_iter=10**6).fit(X, y).coef_, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"loss": "squared_hinge"}, {"l2": 0.01, "alpha": "path"}, {"l0": 1e-3}, {"standardize": False}],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", ["quantity", "two", "three"])
+def test_whole_weights_are_repeated_rows_and_weight_zero_is_none(settings, kind):
+    if kind == "quantity" and "loss" in settings:
+        pytest.skip("a loss of classes")
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((60, 6)) * [1, 10, 0.1, 1, 1, 1]
+    signal = X[:, 0] - 5 * X[:, 2] + rng.standard_normal(60)
+    y = {"quantity": signal, "two": signal > 0, "three": np.digitize(signal, [-0.7, 0.7])}[kind]
+    weight = rng.randint(0, 4, 60)
+    rows = np.repeat(np.arange(60), weight)
+    weighted = Grafting(**settings).fit(X, y, sample_weight=weight)
+    repeated = Grafting(**settings).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(weighted.order_, repeated.order_)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, rtol=1e-5, atol=1e-8)
+    assert weighted.certificate_["objective"] == pytest.approx(repeated.certificate_["objective"], rel=1e-8)
+    assert weighted.certificate_.get("gap", 0.0) <= 1e-7

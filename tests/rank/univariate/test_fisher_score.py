@@ -36,7 +36,7 @@ def test_the_score_follows_its_formula(n_classes):
     groups = [X[y == c] for c in range(n_classes)]
     between = sum(len(group) * (group.mean(axis=0) - mean) ** 2 for group in groups)
     within = sum(len(group) * group.var(axis=0) for group in groups)
-    np.testing.assert_allclose(FisherScore().fit(X, y).scores_, between / within, rtol=1e-9)
+    np.testing.assert_allclose(FisherScore(stop=None).fit(X, y).scores_, between / within, rtol=1e-9)
 
 
 def test_the_unbiased_form_follows_its_formula():
@@ -45,17 +45,17 @@ def test_the_unbiased_form_follows_its_formula():
     expected = ((a.mean(axis=0) - mean) ** 2 + (b.mean(axis=0) - mean) ** 2) / (
         a.var(axis=0, ddof=1) + b.var(axis=0, ddof=1)
     )
-    np.testing.assert_allclose(FisherScore(form="unbiased").fit(X, y).scores_, expected, rtol=1e-9)
+    np.testing.assert_allclose(FisherScore(stop=None, form="unbiased").fit(X, y).scores_, expected, rtol=1e-9)
 
 
 def test_the_unbiased_form_refuses_more_than_two_classes_and_names_the_way_out():
     with pytest.raises(ValueError, match=r"form='unbiased'.*holds 3.*form='scatter'"):
-        FisherScore(form="unbiased").fit(*data(3))
+        FisherScore(stop=None, form="unbiased").fit(*data(3))
 
 
 def test_features_at_or_below_the_threshold_are_not_ranked():
     X, y = data()
-    scores = FisherScore().fit(X, y).scores_
+    scores = FisherScore(stop=None).fit(X, y).scores_
     threshold = float(np.sort(scores)[3])
     found = FisherScore(threshold=threshold, stop=None).fit(X, y)
     assert set(found.order_) == set(np.flatnonzero(scores > threshold))
@@ -65,7 +65,7 @@ def test_features_at_or_below_the_threshold_are_not_ranked():
 
 def test_a_threshold_above_every_score_keeps_nothing_and_says_so():
     X, y = data()
-    found = FisherScore(threshold=1e6).fit(X, y)
+    found = FisherScore(stop=None, threshold=1e6).fit(X, y)
     assert found.order_.size == 0
     assert not found.support_.any()
     with pytest.warns(UserWarning, match="No features were selected"):
@@ -78,7 +78,7 @@ def test_a_threshold_above_every_score_keeps_nothing_and_says_so():
 def test_a_constant_column_scores_zero(dtype, container, value):
     X, y = data()
     X[:, 4] = value
-    scores = FisherScore().fit(container(X.astype(dtype)), y).scores_
+    scores = FisherScore(stop=None).fit(container(X.astype(dtype)), y).scores_
     assert scores[4] == 0
     assert np.all(np.delete(scores, 4) > 0)
 
@@ -93,28 +93,28 @@ def test_a_column_that_tells_the_classes_apart_without_spread_comes_first_with_a
 
 def test_labels_may_be_anything_that_sorts():
     X, y = data(2)
-    expected = FisherScore().fit(X, y).scores_
+    expected = FisherScore(stop=None).fit(X, y).scores_
     for labels in (np.array(["no", "yes"])[y], y.astype(bool), 3.5 * y, y.tolist()):
-        np.testing.assert_array_equal(FisherScore().fit(X, labels).scores_, expected)
+        np.testing.assert_array_equal(FisherScore(stop=None).fit(X, labels).scores_, expected)
 
 
 @pytest.mark.parametrize("form", ["scatter", "unbiased"])
 def test_sparse_float32_and_torch_tables_give_the_same_scores(form):
     X, y = data(2)
     X = np.where(np.random.RandomState(1).uniform(size=X.shape) < 0.4, X, 0.0)
-    expected = FisherScore(form=form).fit(X, y).scores_
+    expected = FisherScore(stop=None, form=form).fit(X, y).scores_
     for container in (sparse.csr_array, sparse.csc_array, sparse.csc_matrix):
-        np.testing.assert_allclose(FisherScore(form=form).fit(container(X), y).scores_, expected, rtol=1e-9)
-    single = FisherScore(form=form).fit(X.astype(np.float32), y).scores_
+        np.testing.assert_allclose(FisherScore(stop=None, form=form).fit(container(X), y).scores_, expected, rtol=1e-9)
+    single = FisherScore(stop=None, form=form).fit(X.astype(np.float32), y).scores_
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, expected, rtol=1e-3, atol=1e-5)
     with config_context(array_api_dispatch=True):
-        tensor = FisherScore(form=form).fit(torch.asarray(X), y).scores_
+        tensor = FisherScore(stop=None, form=form).fit(torch.asarray(X), y).scores_
     np.testing.assert_allclose(tensor.numpy(), expected, rtol=1e-9)
 
 
 def test_a_large_mean_does_not_blur_the_score():
     X, y = data()
-    plain = FisherScore().fit(X, y).scores_
-    shifted = FisherScore().fit(X / X.std(axis=0) + 1e6, y).scores_
+    plain = FisherScore(stop=None).fit(X, y).scores_
+    shifted = FisherScore(stop=None).fit(X / X.std(axis=0) + 1e6, y).scores_
     np.testing.assert_allclose(shifted, plain, rtol=1e-5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
@@ -35,7 +35,7 @@ def limit_blas_threads(n_entries: int) -> AbstractContextManager:
     return get_threadpool_controller().limit(limits=1, user_api="blas")
 
 
-def map_in_threads(task: Callable[[S], T], parts: Sequence[S]) -> Iterator[T]:
+def map_in_threads(task: Callable[[S], T], parts: Sequence[S]) -> Generator[T, None, None]:
     """Results of a task on each part, in their order, with as many threads as OpenMP may use.
 
     numpy releases the interpreter's lock in all that takes time, and a thread per part beats threads inside of BLAS.

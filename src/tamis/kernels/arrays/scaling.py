@@ -29,12 +29,14 @@ Array = Any  # an array of any Array-API namespace
 _SAFE_EXPONENT = {False: 300, True: 37}
 
 
-def standardize_columns(X: Array) -> Array:
+def standardize_columns(X: Array, sample_weight: np.ndarray | None = None) -> Array:
     """Columns of zero mean and unit variance, whatever their units; constant ones are zero.
 
     Parameters
     ----------
     X : array of any namespace, or sparse table, of shape (n_samples, n_features)
+    sample_weight : ndarray of shape (n_samples,) or None
+        How often each row counts.
 
     Returns
     -------
@@ -42,7 +44,7 @@ def standardize_columns(X: Array) -> Array:
         Of the type of ``X``. Sparse tables keep their mean, which distances do not see: they would not stay sparse.
     """
     X = rescale_columns(X)
-    columns = as_columns(X)
+    columns = as_columns(X, sample_weight)
     scale = _inverse_deviations(columns)
     if sparse.issparse(X):
         return (X @ sparse.diags_array(scale.astype(X.dtype))).tocsr()

@@ -19,21 +19,27 @@ class Target:
     Attributes
     ----------
     values : ndarray of shape (n_samples, n_targets)
-        ``y`` itself for regression, -1 and +1 for two classes, one indicator per class beyond.
+        ``y`` itself for regression, -1 and +1 for two classes, one indicator per class beyond; several quantities each
+        in units of its standard deviation.
     classes : ndarray or None
         Labels in sorted order; None for regression.
+    scale : ndarray of shape (n_targets,) or None
+        These units; None for one target.
     """
 
     values: np.ndarray
     classes: np.ndarray | None = None
+    scale: np.ndarray | None = None
 
 
 def infer_task(y: np.ndarray) -> str:
     """Guess "classification" or "regression".
 
     Labels that are no numbers, two distinct values, or at most 20 distinct whole numbers are classes; anything else
-    is a quantity.
+    is a quantity. Several columns are several quantities.
     """
+    if y.ndim == 2:
+        return "regression"
     if y.dtype.kind not in "fiu":
         return "classification"
     distinct = np.unique(y)
@@ -44,6 +50,8 @@ def infer_task(y: np.ndarray) -> str:
 
 def describe_target(y: np.ndarray, task: str) -> str:
     """What a target was taken for, in words."""
+    if task == "classification" and y.ndim == 2:
+        return f"y taken as {y.shape[1]} columns of classes"
     if task == "classification":
         return f"y taken as {np.unique(y).size} classes"
     return "y taken as a quantity" if y.ndim == 1 else f"y taken as {y.shape[1]} quantities"
@@ -71,7 +79,14 @@ def looks_like_counts(y: np.ndarray) -> bool:
 
 
 def encode_target(y: np.ndarray, task: str = "auto") -> Target:
-    """Encode ``y`` for least squares; raises ``ValueError`` when there is nothing to tell apart."""
+    """Encode ``y`` for least squares; raises ``ValueError`` when there is nothing to tell apart.
+
+    A target of several columns is several quantities, whatever their values are.
+    """
+    if y.ndim == 2:
+        values = _several_quantities(y, task)
+        scale = values.std(axis=0)
+        return Target(values / scale, scale=scale)
     task = infer_task(y) if task == "auto" else task
     if task == "regression":
         if y.dtype.kind not in "fiub":
@@ -84,6 +99,24 @@ def encode_target(y: np.ndarray, task: str = "auto") -> Target:
     if classes.size == 2:
         return Target(2.0 * codes[:, None] - 1.0, classes)
     return Target((codes[:, None] == np.arange(classes.size)).astype(float), classes)
+
+
+def _several_quantities(y: np.ndarray, task: str) -> np.ndarray:
+    """Columns of numbers, each of which varies."""
+    if task == "classification":
+        raise ValueError(
+            f"y has {y.shape[1]} columns, which are several quantities; give classes as one column of labels, or "
+            "labels that go together as columns of 0 and 1 with task='regression'"
+        )
+    try:
+        values = y.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"y has {y.shape[1]} columns, not all of which are numbers; give labels as columns of 0 and 1"
+        ) from None
+    if (constant := np.flatnonzero(np.all(values == values[0], axis=0))).size:
+        raise ValueError(f"column {constant[0]} of y is constant: there is nothing to explain; leave it out")
+    return values
 
 
 def encode_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -345,6 +345,19 @@ def check_kernel_is_finite(K: np.ndarray, kernel: Any, gamma: float, degree: flo
         )
 
 
+def kernel_between(
+    Z: np.ndarray, other: np.ndarray, kernel: Kernel, *, gamma: float, degree: float, coef0: float
+) -> np.ndarray:
+    """Any kernel of every row of one table with every row of another."""
+    kernel = "poly" if kernel == "polynomial" else kernel
+    if callable(kernel):
+        return np.asarray(kernel(Z, other), dtype=float)
+    if kernel in _ADDITIVE:
+        return AdditiveKernel(kernel, gamma, degree, coef0).between(Z, other)
+    parameters = {"gamma": gamma, "degree": degree, "coef0": coef0}
+    return pairwise_kernels(Z, other, metric=kernel, filter_params=True, **parameters)
+
+
 def resolve_gamma(gamma: float | str, Z: Table, weight: np.ndarray | None = None) -> float:
     """The number behind "scale", ``1 / (n_features * Z.var())``, and "auto", ``1 / n_features``, as in scikit-learn.
 

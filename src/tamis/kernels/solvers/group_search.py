@@ -194,6 +194,22 @@ class GroupSearch:
             counts[b] = np.count_nonzero(self.survivals_against(U)[self.remaining] <= level * (1 + 1e-9))
         return counts
 
+    def explained(self) -> np.ndarray:
+        """``1 - Lambda`` of every group now."""
+        return self.judge()[0]
+
+    def target_basis(self) -> np.ndarray:
+        """Orthonormal basis of the columns of ``P Y``; without columns if Y is explained."""
+        whitener = self._whitener()
+        return self.Y[:, :0] if whitener is None else self.Y @ whitener
+
+    def explained_of(self, bases: Sequence[np.ndarray]) -> np.ndarray:
+        """``1 - Lambda`` of every group for each of other targets, orthonormal and off the basis."""
+        product = to_numpy(self.columns.dot(self.columns.as_array(np.concatenate(bases, axis=1))))
+        product = (product * self._scale[:, None]).reshape(len(product), len(bases), -1)
+        nums = ([product[stack.columns, b] for stack in self._stacks] for b in range(len(bases)))
+        return np.array([self._survival(num, product.shape[2])[0] for num in nums])
+
     def survivals_against(self, U: np.ndarray) -> np.ndarray:
         """That chance of every remaining group, for other orthonormal targets in the same space; 1 for the others."""
         product = to_numpy(self.columns.dot(self.columns.as_array(U))) * self._scale[:, None]

@@ -31,6 +31,25 @@ class Loss:
     conjugate: Function
 
 
+def weighted_loss(loss: Loss, weight: np.ndarray) -> Loss:
+    """Each sample's loss times its weight: ``(w L)*(u) = w L*(u / w)``."""
+
+    def times(function: Function) -> Function:
+        return lambda f, y: _per_row(weight, f) * function(f, y)
+
+    return Loss(
+        times(loss.value),
+        times(loss.derivative),
+        times(loss.second_derivative),
+        lambda u, y: _per_row(weight, u) * loss.conjugate(u / _per_row(weight, u), y),
+    )
+
+
+def _per_row(weight: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Weights of the rows in the shape of values with one or several columns."""
+    return weight if values.ndim == 1 else weight[:, None]
+
+
 def _negative_entropy(u: np.ndarray, y: np.ndarray) -> np.ndarray:
     share = np.clip(-u * y, 0.0, 1.0)
     return xlogy(share, share) + xlogy(1.0 - share, 1.0 - share)

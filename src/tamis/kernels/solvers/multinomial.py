@@ -177,6 +177,11 @@ class KernelMultinomialModel:
         return self.model.v
 
     @property
+    def b(self) -> np.ndarray:
+        """The intercept of every class."""
+        return self.model.weights[:, : self.n_intercepts].sum(axis=1)
+
+    @property
     def squared_norm(self) -> float:
         """Of the weights of all classes."""
         return float((self.model.weights[:, self.n_intercepts :] ** 2).sum())

@@ -180,8 +180,8 @@ class OrthogonalSearch:
     def __iter__(self) -> Iterator[Direction]:
         yield from self._blocked_steps() if self._uses_blocks else self._plain_steps()
 
-    def cos2(self) -> np.ndarray:
-        """The criterion of every candidate now; zero for those that are excluded or redundant."""
+    def explained(self) -> np.ndarray:
+        """The criterion cos^2 of every candidate now; zero for those that are excluded or redundant."""
         whitener = self._whitener()
         if whitener is None:
             return np.zeros(self.columns.n_candidates)
@@ -427,6 +427,22 @@ class OrthogonalSearch:
     def remaining_columns(self) -> np.ndarray:
         """Candidates that are neither selected nor redundant."""
         return np.flatnonzero(to_numpy(self.projected.remaining))
+
+    def target_basis(self) -> np.ndarray:
+        """Orthonormal basis of the columns of ``P Y``; without columns if Y is explained."""
+        whitener = self._whitener()
+        return to_numpy(self.Y[:, :0] if whitener is None else self.Y @ whitener.matrix)
+
+    def explained_of(self, bases: Sequence[np.ndarray]) -> np.ndarray:
+        """The criterion of every candidate for each of other targets, orthonormal and off the basis.
+
+        One product of the table serves all of them.
+        """
+        product = to_numpy(self.columns.dot(self.columns.as_array(np.concatenate(bases, axis=1))))
+        shape = (self.columns.n_candidates, len(bases), bases[0].shape[1])
+        norm2, remaining = to_numpy(self.projected.norm2), to_numpy(self.projected.remaining)
+        cos2 = np.sum(product.reshape(shape) ** 2, axis=2).T / np.where(remaining, norm2, 1.0)
+        return np.where(remaining, np.clip(cos2, 0.0, 1.0), 0.0)
 
     def count_reaching(self, bases: Sequence[np.ndarray], cos2: float, n_columns: int = 1) -> np.ndarray:
         """How many remaining candidates reach ``cos2`` with each of other targets, orthonormal and off the basis.

@@ -113,8 +113,11 @@ class AugmentedLagrangianSVM:
 
     @property
     def weights(self) -> np.ndarray:
-        """``Z v``, which is the same for equal columns; w where costs or values are so large that rounding decides."""
-        return self.w if self._product_is_rounded else self._product
+        """``Z v``, which is the same for equal columns; w where costs or values are so large that rounding decides.
+
+        Of an intercept without penalty, for which ``Z v`` is zero, w.
+        """
+        return self.w if self._product_is_rounded else np.where(self.penalty > 0, self._product, self.w)
 
     @property
     def weight_error(self) -> float:

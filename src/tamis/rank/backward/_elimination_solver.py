@@ -158,13 +158,19 @@ class SubproblemSolver(EliminationSolver):
         """``v' K v``, summed over the models, without the part of a penalized intercept."""
         return sum(model.squared_norm - self.added * float(model.v.sum()) ** 2 for model in self.models)
 
+    def intercepts(self) -> np.ndarray:
+        """Of every model, or of every class of a multinomial one; a penalized one is ``added`` times the sum of v."""
+        return np.concatenate(
+            [np.atleast_1d(model.b + self.added * model.v.sum(axis=-1)) for model in self.models]
+        ).astype(float)
+
     def _replace_kernel(self, group: RowGroup, matrix: np.ndarray) -> None:
         """Go on with another kernel matrix."""
         group.data.replace(matrix)
         for model in group.models:
             model.refactorize()
 
-    def _dual_variables(self) -> np.ndarray:
+    def dual_variables(self) -> np.ndarray:
         """One row per model, zero for the samples that it does not have; one per class of a multinomial model."""
         models = self.models
         if len(models) == 1:

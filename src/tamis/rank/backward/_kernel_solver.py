@@ -45,16 +45,16 @@ class KernelSolver(SubproblemSolver):
     @property
     def rounding_tol(self) -> float:
         """Change of a squared norm that rounding alone explains."""
-        V = np.abs(self._dual_variables())
+        V = np.abs(self.dual_variables())
         return WEIGHT_ERROR * float(np.einsum("mi,ij,mj->", V, np.abs(self.kernel.matrix), V))
 
     def criteria(self) -> np.ndarray:
         """Change of the squared norms without each feature."""
-        return criterion_changes(self.kernel, self._dual_variables(), self.kernel.remaining)
+        return criterion_changes(self.kernel, self.dual_variables(), self.kernel.remaining)
 
     def group_criteria(self, members: list[np.ndarray]) -> np.ndarray:
         """Change of the squared norms without each group."""
-        V = self._dual_variables()
+        V = self.dual_variables()
         rows = np.flatnonzero(np.any(V != 0, axis=0))
         V = V[:, rows]
         norms = np.einsum("mi,ij,mj->m", V, principal_submatrix(self.kernel.matrix, rows), V)

@@ -115,15 +115,21 @@ def _is_plain(estimator: LogisticRegression) -> bool:
     return ridge and estimator.solver != "liblinear" and np.isfinite(estimator.C)
 
 
-def pose_subproblems(y: np.ndarray, task: str, learner: Learner) -> list[Subproblem]:
-    """One for a quantity or two classes; beyond, one per class or pair of classes, or one of all classes."""
+def pose_subproblems(
+    y: np.ndarray, task: str, learner: Learner, sample_weight: np.ndarray | None = None
+) -> list[Subproblem]:
+    """One for a quantity or two classes; beyond, one per class or pair of classes, or one of all classes.
+
+    A row of weight m costs what m copies of it would.
+    """
     all_rows = np.arange(len(y))
+    row_weight = np.ones(len(y)) if sample_weight is None else sample_weight
     if task == "regression":
         values = encode_target(y, task).values
         values = (values if learner.loss == "epsilon_insensitive" else rescale_safely(values))[:, 0]
-        return [Subproblem(all_rows, values, np.full(len(y), learner.cost))]
+        return [Subproblem(all_rows, values, learner.cost * row_weight)]
     classes, codes = encode_classes(y)
-    cost = learner.cost * class_weights(learner.class_weight, classes, codes)[codes]
+    cost = learner.cost * row_weight * class_weights(learner.class_weight, classes, codes, row_weight)[codes]
     if classes.size == 2:
         return [Subproblem(all_rows, np.where(codes == 1, 1.0, -1.0), cost)]
     if learner.multiclass == "multinomial":
@@ -134,21 +140,26 @@ def pose_subproblems(y: np.ndarray, task: str, learner: Learner) -> list[Subprob
     return posed
 
 
+def task_of(estimator: Any) -> str | None:
+    """What a named loss or an estimator is for; None where it is for both."""
+    if isinstance(estimator, str):
+        return {"auto": None, "ridge": None, "epsilon_insensitive": "regression"}.get(estimator, "classification")
+    if is_classifier(estimator):
+        return "classification"
+    return "regression" if is_regressor(estimator) else None
+
+
 def resolve_task(y: np.ndarray, task: str, estimator: Any) -> str:
     """Classification or regression; refuses quantities as classes, and tasks that an estimator is not for."""
     name = f"'{estimator}'" if isinstance(estimator, str) else type(estimator).__name__
-    own = None
-    if isinstance(estimator, str):
-        own = {"auto": None, "ridge": None, "epsilon_insensitive": "regression"}.get(estimator, "classification")
-    elif is_classifier(estimator) or is_regressor(estimator):
-        own = "classification" if is_classifier(estimator) else "regression"
+    own = task_of(estimator)
     if task == "auto":
-        task = own or infer_task(y)
+        task = own or (infer_task(y) if y.ndim == 1 else "regression")
     elif own is not None and own != task:
         raise ValueError(f"task='{task}' contradicts estimator={name}, which is for {own}")
     if task == "classification" and type_of_target(y).startswith("continuous"):
         raise ValueError(
             f"y holds quantities, and estimator={name} needs classes; use estimator='ridge' or a regressor, or give "
-            "classes as whole numbers or text"
+            "classes as whole numbers or text in place of continuous values"
         )
     return task

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
+from sklearn.utils import Tags, get_tags
 
-from tamis._sklearn import HasMethods, Interval, StrOptions
+from tamis._sklearn import HasMethods, Interval, StrOptions, safe_indexing
 from tamis.base import (
     GROUPS_CONSTRAINT,
     STEP_CONSTRAINT,
@@ -23,20 +21,28 @@ from tamis.base import (
     Ranking,
     Step,
     StepSize,
-    n_to_eliminate,
+    StopDecision,
+    StoppingRule,
+    WeightedRanker,
 )
 from tamis.kernels.arrays.blocks import limit_blas_threads
-from tamis.kernels.arrays.scaling import standardize_columns
 from tamis.rank._kernel_parameters import KERNEL_CONSTRAINTS
 from tamis.rank.backward._elimination_solver import EliminationSolver
-from tamis.rank.backward._kernel_solver import KernelSolver
+from tamis.rank.backward._exact_training import (
+    has_free_intercept,
+    is_linear,
+    prepare_columns,
+    resolve_kernel,
+    train_exactly,
+)
+from tamis.rank.backward._kept_model import constant_model, train_kept_model
+from tamis.rank.backward._kept_predictor import KeptColumnsPredictor, fit_constant_model, fit_given_estimator
 from tamis.rank.backward._learners import LOSSES, Learner, pose_subproblems, read_estimator, resolve_task
-from tamis.rank.backward._refit_solver import RefitSolver
-from tamis.rank.backward._tall_linear_solver import TallLinearSolver
-from tamis.rank.backward._wide_linear_solver import WideLinearSolver, is_wide
+from tamis.rank.backward._refit_solver import RefitSolver, prepare_for_refit, takes_missing
+from tamis.rank.backward._weight_elimination import GroupWeightElimination, WeightElimination
 
 
-class RFE(BackwardRanker):
+class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     r"""Recursive feature elimination: the feature of least weight in a linear or kernel model is eliminated.
 
     .. math:: \arg\min_p \bigl| W^2 - W_{(-p)}^2 \bigr|, \qquad
@@ -52,8 +58,8 @@ class RFE(BackwardRanker):
         "squared_hinge", "hinge" or "logistic" for classes, "ridge" or "epsilon_insensitive" (support vector regression)
         for quantities; "auto" is "squared_hinge" for classes, "ridge" for quantities. Or a scikit-learn estimator:
         ``SVC``, ``LinearSVC``, ``SVR``, ``LinearSVR``, ``Ridge``, ``RidgeClassifier`` and ``LogisticRegression`` are
-        solved here, to their exact optimum; any other with ``coef_`` or ``feature_importances_`` is fitted again and
-        again.
+        solved here, to their exact optimum; any other with ``coef_`` or ``feature_importances_``, or a pipeline that
+        ends in one, is fitted again and again.
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps those that rank above permuted copies of all features, at a risk of 5 %. With
         ``groups`` it counts groups.
@@ -85,6 +91,11 @@ class RFE(BackwardRanker):
         Give columns zero mean and unit variance first (sparse ones are only scaled): units do not matter then.
     tol : float, default=1e-10
         Largest violation of optimality of every model.
+    importance_getter : str or callable, default="auto"
+        Where a given estimator has its importances: a path of attributes such as ``"named_steps.svc.coef_"``, or a
+        function of the fitted estimator. Their squares, summed over outputs, are what features are eliminated by.
+        "auto" looks for ``coef_``, then for ``feature_importances_``. With another one every estimator is fitted as it
+        is.
 
     Attributes
     ----------
@@ -93,6 +104,14 @@ class RFE(BackwardRanker):
     path_ : tuple of Step
         Best feature first; ``info`` holds ``n_features`` (how many there were then), ``margin`` (one over the norm of
         the weights of all models) and ``group``, where there are groups.
+    estimator_ : estimator
+        Fitted on the columns that are kept: a copy of the given estimator (behind a ``StandardScaler``, in a pipeline
+        of steps "standardize" and "estimator", if ``standardize``), or the model of the named loss, with ``coef_`` and
+        ``intercept_`` in the units of the table if it is linear. Without columns it is the most frequent class or the
+        mean. :meth:`predict`, :meth:`score`, ``decision_function``, ``predict_proba`` and ``predict_log_proba`` give it
+        the columns that are kept, and are there where it has them.
+    classes_ : ndarray
+        Labels, for classes.
     group_order_ : ndarray
         Labels of the groups, best first, with ``groups``.
     order_, ranking_, support_, stop_
@@ -107,7 +126,11 @@ class RFE(BackwardRanker):
     to matter, so that 7129 genes of 72 patients are ranked one by one within a second. With more rows than columns the
     primal is, O(nD + D^2) for the squared hinge, ridge and logistic regression; for the hinge and the
     epsilon-insensitive loss by some tens of Newton steps of O(nD + D^3). A kernel costs O(n^2 D) a round. Sparse tables
-    stay sparse with linear models.
+    stay sparse with linear models. One more model is trained, on what is kept.
+
+    A row of weight m in ``sample_weight`` counts as m copies of it, in means and variances of columns as well; it is
+    handed to a given estimator, and to the steps of a pipeline that take it. Missing values and several targets are
+    handed on where the given estimator says that it takes them.
 
     Deviations from the paper: intercepts are not penalized (those of a given ``LinearSVC`` are, as there); of equal
     features the last one is eliminated first. scikit-learn's ``RFE`` takes a fraction of all features as ``step``, here
@@ -128,12 +151,13 @@ class RFE(BackwardRanker):
     array([0, 1, 2, 3, 4])
     """
 
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "sparse"}
+    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {"groups", "sparse", "several_targets"}
     one_shot: ClassVar[bool] = False
 
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
         "estimator": [StrOptions({"auto", *LOSSES}), HasMethods("fit")],
+        "importance_getter": [str, callable],
         "step": STEP_CONSTRAINT,
         "C": [Interval(Real, 0, None, closed="neither")],
         **KERNEL_CONSTRAINTS,
@@ -169,6 +193,7 @@ class RFE(BackwardRanker):
         task: str = "auto",
         standardize: bool = True,
         tol: float = 1e-10,
+        importance_getter: Any = "auto",
     ) -> None:
         self.estimator = estimator
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
@@ -186,22 +211,44 @@ class RFE(BackwardRanker):
         self.task = task
         self.standardize = standardize
         self.tol = tol
+        self.importance_getter = importance_getter
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
+        tags = self._tags_of_predictor(super().__sklearn_tags__())
         kernel = self.kernel if isinstance(self.estimator, str) else getattr(self.estimator, "kernel", "linear")
-        tags.input_tags.sparse = isinstance(kernel, str) and kernel == "linear"
+        tags.input_tags.sparse &= isinstance(kernel, str) and kernel == "linear"
+        tags.input_tags.allow_nan = self._takes_missing()
         return tags
+
+    def _takes_missing(self) -> bool:
+        """Where the given estimator does."""
+        return not isinstance(self.estimator, str) and takes_missing(self.estimator)
+
+    def _takes_several_targets(self) -> bool:
+        """Where the given estimator does."""
+        return not isinstance(self.estimator, str) and get_tags(self.estimator).target_tags.multi_output
+
+    def _find_task(self, y: np.ndarray | None) -> str:
+        """That of the estimator, where it is for one only."""
+        return resolve_task(np.asarray(y), self.task, self.estimator)
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X = candidates.table
         with limit_blas_threads(X.shape[0] * min(X.shape)):
             return super()._rank(candidates, y, rng)
 
+    def _fit_candidates(
+        self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule
+    ) -> tuple[Ranking, StopDecision]:
+        found = super()._fit_candidates(candidates, y, rule)
+        with limit_blas_threads(candidates.table.shape[0] * min(candidates.table.shape)):
+            self.estimator_ = self._fit_on_kept(candidates, np.asarray(y), np.flatnonzero(self.support_))
+        return found
+
     def _start_elimination(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
     ) -> WeightElimination:
-        solver = self._train(candidates.table, np.asarray(y))
+        solver = self._train(candidates.table, np.asarray(y), candidates.sample_weight)
         _warn_of_zero_weights(solver)
         if candidates.members is None:
             return WeightElimination(solver)
@@ -218,30 +265,59 @@ class RFE(BackwardRanker):
             )
         return super()._conclude(elimination, path, n_candidates)
 
-    def _train(self, X: Any, y: np.ndarray) -> EliminationSolver:
-        """The solver that suits kernel and table, trained on all features."""
+    def _train(self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None) -> EliminationSolver:
+        """The solver that suits estimator and table, trained on all features."""
         task = resolve_task(y, self.task, self.estimator)
-        learner = self._learner(y, task)
+        learner = self._learner(y, task, sample_weight)
         if learner is None:
-            return RefitSolver(self.estimator, _prepare(X, self.standardize, False), y)
-        is_linear = isinstance(learner.kernel, str) and learner.kernel == "linear"
-        subproblems = pose_subproblems(y, task, learner)
-        centered = is_linear and learner.free_intercept and learner.intercept > 0
-        table = _prepare(X, self.standardize, centered).T
-        if is_linear:
-            kind = WideLinearSolver if is_wide(X.shape, learner) else TallLinearSolver
-            table = table.tocsr() if sparse.issparse(table) else np.ascontiguousarray(table)
-            return kind(table, subproblems, learner, self.tol)
-        if sparse.issparse(X):
-            raise ValueError(
-                f"sparse input is not supported with kernel={learner.kernel!r}; use kernel='linear', or X.toarray()"
-            )
-        return KernelSolver(table, subproblems, learner, self.tol)
+            table = prepare_for_refit(X, sample_weight, standardize=self.standardize)
+            return RefitSolver(self.estimator, table, y, sample_weight, self.importance_getter)
+        centered = has_free_intercept(learner)
+        table = prepare_columns(X, sample_weight, standardize=self.standardize, centered=centered)
+        learner = resolve_kernel(learner, table, sample_weight)
+        return train_exactly(table, pose_subproblems(y, task, learner, sample_weight), learner, self.tol)
 
-    def _learner(self, y: np.ndarray, task: str) -> Learner | None:
-        """What to train; None for an estimator that only scikit-learn can."""
+    def _fit_on_kept(self, candidates: Candidates, y: np.ndarray, features: np.ndarray) -> Any:
+        """The predictor on the columns that are kept, in the units of the table."""
+        X, weight, task = candidates.table, candidates.sample_weight, resolve_task(y, self.task, self.estimator)
+        columns = safe_indexing(X, features, axis=1)
         if not isinstance(self.estimator, str):
+            if features.size == 0:
+                return fit_constant_model(columns, y, weight, task=task)
+            return fit_given_estimator(self.estimator, columns, y, weight, standardize=self.standardize)
+        learner = self._named_learner(task)
+        if features.size == 0:
+            return constant_model(y, learner, task=task, sample_weight=weight)
+        if not is_linear(learner):
+            table = prepare_columns(X, weight, standardize=self.standardize, centered=False)
+            learner = resolve_kernel(learner, table, weight)
+        return train_kept_model(
+            columns,
+            y,
+            features,
+            learner,
+            task=task,
+            sample_weight=weight,
+            standardize=self.standardize,
+            tol=self.tol,
+        )
+
+    def _learner(self, y: np.ndarray, task: str, sample_weight: np.ndarray | None) -> Learner | None:
+        """What to train here; None for an estimator that is fitted as it is."""
+        if not isinstance(self.estimator, str):
+            # "balanced" means other weights of classes in some estimators than in others where rows are weighted
+            is_balanced = sample_weight is not None and getattr(self.estimator, "class_weight", None) == "balanced"
+            if y.ndim > 1 or is_balanced or self.importance_getter != "auto":
+                return None
             return read_estimator(self.estimator, np.unique(y).size if task == "classification" else 0)
+        return self._named_learner(task)
+
+    def _named_learner(self, task: str) -> Learner:
+        """The loss that has a name, with the parameters given here."""
+        if self.importance_getter != "auto":
+            raise ValueError(
+                f"importance_getter is for a given estimator, but estimator='{self.estimator}'; leave it out"
+            )
         loss = self.estimator
         if loss == "auto":
             loss = "squared_hinge" if task == "classification" else "ridge"
@@ -260,112 +336,6 @@ class RFE(BackwardRanker):
             coef0=self.coef0,
             epsilon=self.epsilon,
         )
-
-
-class WeightElimination(Elimination):
-    """Features by what they contribute to the squared norm of the weights of trained models."""
-
-    def __init__(self, solver: EliminationSolver) -> None:
-        self.solver = solver
-
-    @property
-    def remaining(self) -> np.ndarray:  # type: ignore[override]
-        """Columns of the table."""
-        return self.solver.features
-
-    @property
-    def n_remaining(self) -> int:
-        """How many these are."""
-        return self.solver.n_features
-
-    @property
-    def rounding_tol(self) -> float:  # type: ignore[override]
-        """Criterion that rounding alone explains."""
-        return self.solver.rounding_tol
-
-    def criteria(self) -> np.ndarray:
-        """Contributions to the squared norm."""
-        return self.solver.criteria()
-
-    def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
-        """The least, without computing all criteria where the solver can do that."""
-        one_leaves = n_to_eliminate(step, self.n_remaining) == 1
-        least = self.solver.least() if one_leaves and self.keep.size == 0 else None
-        return super().next_to_leave(step) if least is None else (np.array([least[0]]), np.array([least[1]]))
-
-    def remove(self, leaving: np.ndarray) -> None:
-        """Train without them, at once: the solver starts from where it is."""
-        self.solver.remove(leaving)
-
-    def info(self) -> Mapping[str, Any]:
-        """How many columns remain, and the margin: one over the norm of the weights of all models."""
-        norm2 = self.solver.squared_norm
-        info: dict[str, Any] = {"n_features": self.solver.n_features}
-        if norm2 is not None:
-            info["margin"] = 1.0 / norm2**0.5 if norm2 > 0 else np.inf
-        return info
-
-    def certificate(self) -> dict[str, Any]:
-        """How well the models were trained."""
-        solver = self.solver
-        return {"converged": solver.converged, "residual": solver.residual, "n_iter": solver.n_iter}
-
-
-class GroupWeightElimination(WeightElimination):
-    """Groups of columns by the same, or by the sum of their absolute weights.
-
-    Parameters
-    ----------
-    solver : EliminationSolver
-    members : list of ndarray
-        Columns of every group.
-    norm : {"l2", "l1"}
-    """
-
-    def __init__(self, solver: EliminationSolver, members: list[np.ndarray], norm: str) -> None:
-        super().__init__(solver)
-        self.members, self.norm = members, norm
-        self._remaining = np.arange(len(members))
-
-    @property
-    def remaining(self) -> np.ndarray:  # type: ignore[override]
-        """Groups."""
-        return self._remaining
-
-    @property
-    def n_remaining(self) -> int:
-        """How many these are."""
-        return self._remaining.size
-
-    def criteria(self) -> np.ndarray:
-        """Of each group: the change of the squared norm without it, or the sum over its columns."""
-        groups = [self.members[g] for g in self._remaining]
-        if self.norm == "l2" and (whole := self.solver.group_criteria(groups)) is not None:
-            return whole
-        values = np.zeros(sum(columns.size for columns in self.members))
-        criteria = self.solver.criteria()
-        values[self.solver.features] = criteria if self.norm == "l2" else np.sqrt(criteria)
-        return np.array([values[columns].sum() for columns in groups])
-
-    def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
-        """The groups of the least criteria."""
-        return Elimination.next_to_leave(self, step)
-
-    def remove(self, leaving: np.ndarray) -> None:
-        """Train without their columns."""
-        self._remaining = self._remaining[~np.isin(self._remaining, leaving)]
-        super().remove(np.concatenate([self.members[g] for g in leaving]))
-
-
-def _prepare(X: Any, standardize: bool, centered: bool) -> Any:
-    """Columns in double precision, of unit variance if asked; centered where an intercept makes up for it."""
-    if sparse.issparse(X):
-        X = sparse.csr_array(X)
-    if standardize:
-        return standardize_columns(X.astype(float))
-    if sparse.issparse(X) or not centered:
-        return X.astype(float)
-    return X - X.mean(axis=0, dtype=float)
 
 
 def _warn_of_zero_weights(solver: EliminationSolver) -> None:

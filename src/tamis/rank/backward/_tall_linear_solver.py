@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,17 @@ class TallLinearSolver(SubproblemSolver):
         self._is_dual = not is_smooth and (is_hard or self.n_samples <= _MAX_ROWS_PER_COLUMN * table.shape[0])
         # the intercept is the weight of a constant row, unless it is the multiplier of the dual's equality
         self._n_intercepts = 1 if learner.intercept and not (self._is_dual and learner.free_intercept) else 0
+        self._constant = learner.intercept
         # a copy in any case, for it is written to
         table = _prepend_constant(learner.intercept, table) if self._n_intercepts else table.copy()
         penalty = np.ones(table.shape[0])
         if self._n_intercepts and learner.free_intercept:
             penalty[0] = 0.0
+        self._target_center = 0.0
+        if learner.loss == "epsilon_insensitive" and not self._is_dual and not penalty.all():
+            [subproblem] = subproblems  # of zero median for the augmented Lagrangian: a free intercept makes up for it
+            self._target_center = float(np.median(subproblem.target))
+            subproblems = [replace(subproblem, target=subproblem.target - self._target_center)]
         self.groups = []
         for rows, members in group_by_rows(subproblems, self.n_samples):
             part = table[:, rows]
@@ -64,12 +71,26 @@ class TallLinearSolver(SubproblemSolver):
         """How many columns remain."""
         return self._remaining.size
 
-    def _weights(self) -> np.ndarray:
-        """One row per model."""
+    def weights(self) -> np.ndarray:
+        """One row per model, of the remaining columns."""
+        return self._weights()[:, np.argsort(self._remaining)]
+
+    def intercepts(self) -> np.ndarray:
+        """Of every model, or of every class of a multinomial one."""
+        if self._n_intercepts:
+            return self._constant * self._entries()[:, 0] + self._target_center
+        return np.array([model.b for model in self.models]) if self._is_dual else np.zeros(len(self._weights()))
+
+    def _entries(self) -> np.ndarray:
+        """Weights of the rows of the table, the intercept's first if it is one of them; one row per model."""
         if self._is_dual:
             weights = [np.stack([model.v for model in group.models]) @ group.data.table.T for group in self.groups]
-            return np.concatenate(weights)[:, self._n_intercepts :]
-        return np.vstack([model.weights for model in self.models])[:, self._n_intercepts :]
+            return np.concatenate(weights)
+        return np.vstack([model.weights for model in self.models])
+
+    def _weights(self) -> np.ndarray:
+        """One row per model, in the order of the table."""
+        return self._entries()[:, self._n_intercepts :]
 
     @property
     def squared_norm(self) -> float:
@@ -141,8 +162,6 @@ def _pose_primal(
     if learner.loss == "hinge":
         return AugmentedLagrangianSVM(table, penalty, target, cost, tol=tol)
     if learner.loss == "epsilon_insensitive":
-        if not penalty.all():  # a free intercept makes up for it
-            target = target - np.median(target)
         return AugmentedLagrangianSVM(table, penalty, target, cost, epsilon=learner.epsilon, tol=tol)
     return PrimalLinearModel(table, penalty, target, cost, loss=learner.loss, tol=tol, max_iter=max_iter)
 

@@ -57,15 +57,19 @@ class WideLinearSolver(SubproblemSolver):
     @property
     def rounding_tol(self) -> float:
         """Squared weight that rounding alone explains."""
-        return self.search.rounding_tol(self._dual_variables())
+        return self.search.rounding_tol(self.dual_variables())
+
+    def weights(self) -> np.ndarray:
+        """One row per model, of the remaining columns."""
+        return self.dual_variables() @ self.search.table.T
 
     def criteria(self) -> np.ndarray:
         """Squared weights."""
-        return self.search.weights(self._dual_variables())
+        return self.search.weights(self.dual_variables())
 
     def least(self) -> tuple[int, float]:
         """The feature of least weight."""
-        return self.search.least(self._dual_variables())
+        return self.search.least(self.dual_variables())
 
     def remove(self, features: np.ndarray) -> None:
         """Subtract columns from the Gram matrix, or compute it anew when half of them have been eliminated since.

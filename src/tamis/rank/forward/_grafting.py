@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, StopDecision, StoppingRule, track
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranking, StopDecision, StoppingRule, WeightedRanker, track
 from tamis.kernels.arrays.targets import encode_target
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.rank.forward._grafting_problem import GraftingProblem
@@ -23,7 +23,7 @@ _AUTO = 0.1  # share of alpha_max at which stop="auto" selects
 _PATH = np.geomspace(1.0, 1e-3, 101)[1:]  # shares of alpha_max along which features are ranked
 
 
-class Grafting(Ranker):
+class Grafting(WeightedRanker):
     r"""Rank features by when they enter a sparse linear model, each where the loss falls fastest.
 
     .. math:: C(w, b) = \frac{1}{m} \sum_i L(w^\top x_i + b, y_i)
@@ -106,6 +106,8 @@ class Grafting(Ranker):
     More than two classes are each set against the others, and C is the sum of their objectives: what is grafted is
     the weight of a feature for a class, and a feature is ranked by the first of its weights.
 
+    With weights of the rows the mean of the losses, and the variances of columns of unit variance, are weighted.
+
     ``alpha`` is the lasso's in scikit-learn, and one over (m C) for its l1 logistic regression and linear SVM. If
     ``stop`` keeps fewer features than have a weight, C is minimized again over these, without ``l0``.
 
@@ -129,11 +131,11 @@ class Grafting(Ranker):
     """
 
     one_shot: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "own_choice", "sparse"}
+    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {"groups", "own_choice", "sparse"}
     natural_stop: ClassVar = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
-        **Ranker._parameter_constraints,
+        **WeightedRanker._parameter_constraints,
         "loss": [StrOptions({"auto", *LOSSES})],
         "alpha": [StrOptions({"auto", "path"}), Interval(Real, 0, None, closed="left")],
         "l2": [Interval(Real, 0, None, closed="left")],
@@ -182,7 +184,7 @@ class Grafting(Ranker):
     def _rank_top(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Ranking:
-        self._grafted = self._problem(candidates.table, y)
+        self._grafted = self._problem(candidates, y)
         return self._graft(self._grafted, candidates, n_top)
 
     def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
@@ -199,7 +201,7 @@ class Grafting(Ranker):
         share = f" ({self.alpha_ / self.alpha_max_:.2g} of the smallest that leaves none)" if self.alpha_max_ else ""
         return f"{words} at alpha = {self.alpha_:.4g}{share}"
 
-    def _problem(self, X: Any, y: np.ndarray | None) -> GraftingProblem:
+    def _problem(self, candidates: Candidates, y: np.ndarray | None) -> GraftingProblem:
         target = encode_target(np.asarray(y), self.task)
         if target.classes is None and self.loss not in ("auto", "squared"):
             raise ValueError(
@@ -208,7 +210,16 @@ class Grafting(Ranker):
             )
         loss = self.loss if self.loss != "auto" else "squared" if target.classes is None else "logistic"
         weights = {"l2": self.l2, "l0": self.l0}
-        return GraftingProblem(X, target, loss, **weights, tol=self.tol, step=self.step, standardize=self.standardize)
+        return GraftingProblem(
+            candidates.table,
+            target,
+            loss,
+            **weights,
+            tol=self.tol,
+            step=self.step,
+            standardize=self.standardize,
+            weight=candidates.sample_weight,
+        )
 
     def _graft(self, problem: GraftingProblem, candidates: Candidates, n_top: int | None) -> Ranking:
         """Rank by when the first weight entered: for good at one alpha, for the first time along a path."""

@@ -11,7 +11,7 @@ from tamis.base import LinearModel, Step
 from tamis.kernels.arrays.columns import as_columns
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
 from tamis.kernels.arrays.targets import Target
-from tamis.kernels.solvers.losses import LOSSES
+from tamis.kernels.solvers.losses import LOSSES, weighted_loss
 from tamis.rank.forward._grafting_search import Graft, GraftingSearch
 
 
@@ -26,6 +26,8 @@ class GraftingProblem:
     l2, l0, tol, step
         As for :class:`GraftingSearch`, in the units of the target.
     standardize : bool
+    weight : ndarray of shape (n_samples,) or None
+        How often each row counts.
 
     Attributes
     ----------
@@ -45,18 +47,22 @@ class GraftingProblem:
         tol: float,
         step: int | str,
         standardize: bool,
+        weight: np.ndarray | None = None,
     ) -> None:
+        self._weight = weight
         self.X, self.classes, self.standardize = X, target.classes, standardize
         self._target, self._loss, self._l2, self._tol, self._step = target, loss, l2, tol, step
-        Y, self._center, self.unit = _standardize(target)
+        Y, self._center, self.unit = _standardize(target, weight)
         self._exponents = overflow_exponents(X) if standardize else None
-        self._columns = as_columns(ldexp_columns(X, self._exponents).astype(float, copy=False))
-        norm2 = self._columns.norm2
-        spread = np.sqrt(np.where(norm2 > 0, norm2, len(Y)) / len(Y))
+        table = ldexp_columns(X, self._exponents).astype(float, copy=False)
+        self._columns = as_columns(table)
+        weighted = self._columns if weight is None else as_columns(table, weight)
+        spread = np.sqrt(np.where(weighted.norm2 > 0, weighted.norm2, weighted.total) / weighted.total)
         self._scale = 1.0 / spread if standardize else np.ones(spread.size)
         scaled_l0 = l0 / self.unit / self.unit
+        each_loss = LOSSES[loss] if weight is None else weighted_loss(LOSSES[loss], weight / weight.mean())
         self.search = GraftingSearch(
-            self._columns, Y, LOSSES[loss], scale=self._scale, l2=l2, l0=scaled_l0, tol=tol, step=step
+            self._columns, Y, each_loss, scale=self._scale, l2=l2, l0=scaled_l0, tol=tol, step=step
         )
         self._constant = self._center + self.unit * self.search.weights()[2]
 
@@ -92,6 +98,7 @@ class GraftingProblem:
             tol=self._tol,
             step=self._step,
             standardize=self.standardize,
+            weight=self._weight,
         )
         for _ in part.search.descend(self.search.alpha):
             pass
@@ -102,13 +109,14 @@ class GraftingProblem:
         return LinearModel(features, coef, model.intercept, self.classes)
 
 
-def _standardize(target: Target) -> tuple[np.ndarray, float, float]:
+def _standardize(target: Target, weight: np.ndarray | None) -> tuple[np.ndarray, float, float]:
     """Classes as -1 and 1, a quantity at zero mean and unit variance; mean and unit of the latter."""
     values = target.values
     if target.classes is not None:
         return (values if values.shape[1] == 1 else 2.0 * values - 1.0), 0.0, 1.0
     size = float(np.abs(values).max())  # first, so that squares of very large or small numbers do not overflow
     values = values / size
-    mean = float(values.mean())
-    spread = max(float((values - mean).std()), np.finfo(float).tiny)
+    mean = float(np.average(values[:, 0], weights=weight))
+    variance = float(np.average((values[:, 0] - mean) ** 2, weights=weight))
+    spread = max(variance**0.5, np.finfo(float).tiny)
     return (values - mean) / spread, mean * size, spread * size

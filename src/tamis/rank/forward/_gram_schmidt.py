@@ -24,7 +24,8 @@ class GramSchmidt(LeastSquaresRanker):
 
     with :math:`S` the features chosen before (Stoppiglia et al. 2003, Eq. 1 in the projected space; Lal et al. 2006,
     Eq. 11). With :math:`c > 2` classes, :math:`y` becomes the class indicators :math:`Y` and the step minimizes
-    :math:`\det(Y^\top P Y)`, which is stepwise discriminant analysis by Wilks' lambda.
+    :math:`\det(Y^\top P Y)`, which is stepwise discriminant analysis by Wilks' lambda. A ``y`` of several columns of
+    numbers is :math:`Y` itself: several targets, whose units do not matter, explained by the same features.
 
     Parameters
     ----------
@@ -59,7 +60,8 @@ class GramSchmidt(LeastSquaresRanker):
     order_, ranking_, scores_, support_, path_, stop_, certificate_
         As for every ranker. ``scores_`` is the squared cosine when the feature was chosen, NaN if it never was.
     estimator_ : LeastSquaresModel
-        The linear model on the selected features; :meth:`model_at` gives it for any length of the path.
+        The linear model on the selected features; :meth:`model_at` gives it for any length of the path. With several
+        targets its ``r2`` and ``press`` are over all of them, each in units of its standard deviation.
     redundant_ : dict
         For features of the path, the candidates that they made redundant.
     subproblems_ : dict

@@ -18,7 +18,7 @@ from tamis._sklearn import HasMethods, Interval, StrOptions, check_feature_names
 from tamis.base import GROUPS_CONSTRAINT, Candidates, DictionaryCandidates, SequentialRanker, Step, WeightedRanker
 from tamis.base._validation import known_names
 from tamis.kernels.arrays.columns import Columns
-from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
+from tamis.kernels.arrays.targets import Target, encode_classes, encode_target, infer_task
 from tamis.kernels.arrays.tolerances import FULL_LEVERAGE
 from tamis.kernels.solvers.group_search import ColumnDirection, GroupDirection, GroupSearch
 from tamis.kernels.solvers.orthogonal_search import Direction, OrthogonalSearch
@@ -39,6 +39,7 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
         "dictionary",
         "groups",
         "nested_linear",
+        "several_targets",
         "sparse",
     }
     natural_stop: ClassVar = ("probe", {"risk": 0.05})
@@ -120,7 +121,7 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
     ) -> Iterator[Step]:
         target = encode_target(np.asarray(y), self.task)
         columns = candidates.as_columns(fit_intercept=self.fit_intercept)
-        self._set_null_model(columns, target.values, target.classes, candidates.sample_weight)
+        self._set_null_model(columns, target, candidates.sample_weight)
         n_top = min((most for most in (n_top, self.max_features) if most is not None), default=None)
         n_top = None if n_top is None else max(n_top, candidates.keep.size)
         if candidates.members is None:
@@ -189,17 +190,17 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
         own = candidates.columns_of(np.array([step.feature])).tolist()
         return tuple(Term(j, np.empty(0), nothing, 0.0) for j in own)
 
-    def _set_null_model(
-        self, columns: Columns, values: np.ndarray, classes: np.ndarray | None, weight: np.ndarray | None
-    ) -> None:
+    def _set_null_model(self, columns: Columns, target: Target, weight: np.ndarray | None) -> None:
         """The model of no feature: the mean target, and its leave-one-out error ``null_press_``."""
+        values = target.values
         mean = np.average(values, axis=0, weights=weight) if self.fit_intercept else np.zeros(values.shape[1])
         share = np.ones(len(values)) if weight is None else weight
         left_out = (values - mean) / (1 - share[:, None] / columns.total if self.fit_intercept else 1.0)
         self._target_mean = tuple(mean)
+        self._target_scale = target.scale
         self.null_press_ = float(np.sum(share[:, None] * left_out**2) / columns.total)
-        if classes is not None:
-            self.classes_ = classes
+        if target.classes is not None:
+            self.classes_ = target.classes
 
     def _certificate(self, path: Sequence[Step]) -> dict[str, Any]:
         loss = max((step.info["orthogonality"] for step in path), default=0.0)
@@ -220,7 +221,7 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
             raise ValueError(f"the first n_features={n_features} columns of the path end within a group of them")
         steps = [step for step, is_first in zip(self.path_[:n_features], starts, strict=False) if is_first]
         classes = self.classes_ if hasattr(self, "classes_") else None
-        return model_from_path(steps, np.array(self._target_mean), classes, self.null_press_)
+        return model_from_path(steps, np.array(self._target_mean), classes, self.null_press_, self._target_scale)
 
     @property
     def estimator_(self) -> LeastSquaresModel:

@@ -38,9 +38,16 @@ class Term:
 
 
 def model_from_path(
-    path: Sequence[Step], target_mean: np.ndarray, classes: np.ndarray | None, null_press: float
+    path: Sequence[Step],
+    target_mean: np.ndarray,
+    classes: np.ndarray | None,
+    null_press: float,
+    target_scale: np.ndarray | None = None,
 ) -> LeastSquaresModel:
-    """Solve ``R coef = Q' Y`` with the triangular factor that the path recorded: no refit, no pass over the data."""
+    """Solve ``R coef = Q' Y`` with the triangular factor that the path recorded: no refit, no pass over the data.
+
+    ``target_scale`` holds the units of several targets; the errors stay in these units.
+    """
     terms: list[Term] = [term for step in path for term in step.info["terms"]]
     k, active = len(terms), [place for place, term in enumerate(terms) if term.loading.size]
     R = np.zeros((len(active), len(active)))
@@ -51,10 +58,11 @@ def model_from_path(
     if active:
         coef[active] = solve_triangular(R, projections[active])
     means = np.array([term.mean for term in terms])
+    scale = 1.0 if target_scale is None else target_scale
     return LeastSquaresModel(
         features=np.array([term.feature for term in terms], dtype=np.int64),
-        coef=coef,
-        intercept=target_mean - means @ coef,
+        coef=coef * scale,
+        intercept=(target_mean - means @ coef) * scale,
         r2=path[-1].info["r2"] if k else 0.0,
         press=path[-1].info["press"] if k else null_press,
         classes=classes,

@@ -14,6 +14,7 @@ from scipy import sparse
 from scipy.special import xlogy
 
 from tamis.kernels.arrays.blocks import blocks
+from tamis.kernels.arrays.missing import has_missing
 
 Criteria = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -26,7 +27,7 @@ def rank_values(X: Any) -> Any:
     """Every column by the ranks of its distinct values, in single precision.
 
     Dense columns count from zero. Sparse ones keep their zeros: positive values are 1, 2, ... and negative ones -1, -2,
-    ... away from zero. Either way the order of the values is kept, and nothing else of them.
+    ... away from zero. Either way the order of the values is kept, and nothing else of them. Missing values stay NaN.
     """
     if sparse.issparse(X):
         return _rank_stored(X)
@@ -37,6 +38,8 @@ def rank_values(X: Any) -> Any:
         values = np.take_along_axis(part, order, axis=0)
         level = np.zeros(part.shape, dtype=np.float32)
         np.cumsum(values[1:] != values[:-1], axis=0, out=level[1:], dtype=np.float32)
+        if np.isnan(values[-1]).any():  # missing values come last, and each of them counts as another one
+            level[np.isnan(values)] = np.nan
         np.put_along_axis(codes[:, block], order, level, axis=0)
     return codes
 
@@ -62,14 +65,27 @@ def _rank_stored(X: Any) -> sparse.csc_array:
 
 
 def value_range(codes: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Smallest and largest value of every column."""
-    lowest, highest = codes.min(axis=0), codes.max(axis=0)
-    if sparse.issparse(codes):
-        lowest, highest = (np.asarray(extreme.toarray()).reshape(-1) for extreme in (lowest, highest))
+    """Smallest and largest value of every column, of those that are available."""
+    if not sparse.issparse(codes):
+        return np.fmin.reduce(codes, axis=0), np.fmax.reduce(codes, axis=0)
+    lowest, highest = (np.asarray(extreme.toarray()).reshape(-1) for extreme in (codes.min(axis=0), codes.max(axis=0)))
     return lowest, highest
 
 
-def split_information(codes: Any, labels: np.ndarray, min_samples_leaf: int = 1) -> np.ndarray:
+def missing_on_either_side(codes: Any) -> list[Any]:
+    """Codes with missing values below all others, and with missing values above: a split may send them to either side.
+
+    The codes as they are where none is missing.
+    """
+    if not has_missing(codes):
+        return [codes]
+    missing = np.isnan(codes)
+    return [np.where(missing, np.float32(value), codes) for value in (-1, len(codes))]
+
+
+def split_information(
+    codes: Any, labels: np.ndarray, min_samples_leaf: int = 1, weight: np.ndarray | None = None
+) -> np.ndarray:
     """Mutual information, in nats, of the classes and the best split of every column.
 
     Parameters
@@ -80,6 +96,8 @@ def split_information(codes: Any, labels: np.ndarray, min_samples_leaf: int = 1)
         Class codes from 0.
     min_samples_leaf : int
         Rows that each side of a split has to hold, at least 1.
+    weight : ndarray of shape (n_samples,) or None
+        How often each row counts.
 
     Returns
     -------
@@ -91,7 +109,7 @@ def split_information(codes: Any, labels: np.ndarray, min_samples_leaf: int = 1)
     Counts per distinct value, cumulated along each column: no loop over columns or thresholds, and for sparse tables no
     more work than what is stored.
     """
-    left, right, start = _sides(codes, _indicators(labels))
+    left, right, start = _sides(codes, _indicators(labels, weight))
     return _best(_information(left, right), left.sum(axis=1), right.sum(axis=1), start, min_samples_leaf)
 
 
@@ -118,13 +136,13 @@ def gain_ratios(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def best_splits(
-    codes: Any, labels: np.ndarray, criteria: Criteria, min_samples_leaf: int = 1
+    codes: Any, labels: np.ndarray, criteria: Criteria, min_samples_leaf: int = 1, weight: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The first criterion of the best split of every column, and the second one of that split.
 
     As :func:`split_information`. Of splits that are equal by the first criterion the second decides.
     """
-    left, right, start = _sides(codes, _indicators(labels))
+    left, right, start = _sides(codes, _indicators(labels, weight))
     first, second = criteria(left, right)
     n_left, n_right = left.sum(axis=1), right.sum(axis=1)
     best = _best(first, n_left, n_right, start, min_samples_leaf)
@@ -132,34 +150,58 @@ def best_splits(
     return best, _best(np.where(reaches_it, second, -np.inf), n_left, n_right, start, min_samples_leaf)
 
 
-def best_threshold(codes: np.ndarray, labels: np.ndarray, criteria: Criteria, min_samples_leaf: int = 1) -> int:
+def best_splits_either_side(
+    codes: Any, labels: np.ndarray, criteria: Criteria, min_samples_leaf: int = 1, weight: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """As :func:`best_splits`, with missing values on the better side of the split."""
+    sides = missing_on_either_side(codes)
+    first, second = best_splits(sides[0], labels, criteria, min_samples_leaf, weight)
+    for side in sides[1:]:
+        other_first, other_second = best_splits(side, labels, criteria, min_samples_leaf, weight)
+        is_equal = np.abs(other_first - first) <= EQUAL_GAIN
+        better = np.where(is_equal, other_second > second + EQUAL_GAIN, other_first > first) | np.isnan(first)
+        first, second = np.where(better, other_first, first), np.where(better, other_second, second)
+    return first, second
+
+
+def best_threshold(
+    codes: np.ndarray,
+    labels: np.ndarray,
+    criteria: Criteria,
+    min_samples_leaf: int = 1,
+    weight: np.ndarray | None = None,
+) -> int:
     """The value of a column at or below which rows are on the lower side of its best split, the lowest of equal ones.
 
     ``codes`` is one column of ranks from 0, of shape (n_samples, 1), some split of which is allowed.
     """
-    left, right, _ = _sides(codes, _indicators(labels))
+    left, right, _ = _sides(codes, _indicators(labels, weight))
     first, second = criteria(left, right)
     allowed = (left.sum(axis=1) >= min_samples_leaf) & (right.sum(axis=1) >= min_samples_leaf)
     allowed &= first >= first[allowed].max() - EQUAL_GAIN
     return int((allowed & (second >= second[allowed].max() - EQUAL_GAIN)).argmax())
 
 
-def split_variance(codes: Any, quantity: np.ndarray, min_samples_leaf: int = 1) -> np.ndarray:
+def split_variance(
+    codes: Any, quantity: np.ndarray, min_samples_leaf: int = 1, weight: np.ndarray | None = None
+) -> np.ndarray:
     """Share of the variance of a quantity that the best split of every column explains.
 
-    As :func:`split_information`; exact, and so the same for all columns that divide the rows alike, if the quantity
-    comes in whole numbers.
+    As :func:`split_information`; exact, and so the same for all columns that divide the rows alike, if the quantity and
+    the weights come in whole numbers.
     """
-    left, right, start = _sides(codes, np.column_stack([np.ones(quantity.size), quantity]))
+    weight = np.ones(quantity.size) if weight is None else weight
+    left, right, start = _sides(codes, np.column_stack([weight, weight * quantity]))
     n_left, n_right = left[:, 0], right[:, 0]
-    between = left[:, 1] ** 2 / np.maximum(n_left, 1) + right[:, 1] ** 2 / np.maximum(n_right, 1)
-    gain = between / quantity.size - quantity.mean() ** 2
-    return _best(gain / quantity.var(), n_left, n_right, start, min_samples_leaf)
+    between = left[:, 1] ** 2 / np.where(n_left > 0, n_left, 1) + right[:, 1] ** 2 / np.where(n_right > 0, n_right, 1)
+    mean = np.average(quantity, weights=weight)
+    variance = np.average((quantity - mean) ** 2, weights=weight)
+    return _best((between / weight.sum() - mean**2) / variance, n_left, n_right, start, min_samples_leaf)
 
 
-def _indicators(labels: np.ndarray) -> np.ndarray:
-    """One column per class."""
-    return (labels[:, None] == np.arange(labels.max() + 1)).astype(float)
+def _indicators(labels: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """One column per class, with how often each row counts."""
+    return (labels[:, None] == np.arange(labels.max() + 1)) * (1.0 if weight is None else weight[:, None])
 
 
 def _information(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -13,7 +13,16 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, track
+from tamis.base import (
+    GROUPS_CONSTRAINT,
+    Candidates,
+    Ranker,
+    Ranking,
+    StoppingRule,
+    WeightedRanker,
+    rule_class,
+    track,
+)
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.copies import order_columns
 from tamis.kernels.arrays.scaling import rescale_safely
@@ -21,8 +30,9 @@ from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_ta
 from tamis.kernels.arrays.tolerances import TRAINED_TIE
 from tamis.rank.model._classification_tree import grow_tree
 from tamis.rank.model._split_scores import (
-    best_splits,
+    best_splits_either_side,
     gain_ratios,
+    missing_on_either_side,
     rank_values,
     split_errors,
     split_information,
@@ -33,6 +43,7 @@ from tamis.rank.model._split_scores import (
 _ENTRIES = 2**22  # of a table that are counted at a time
 _NOTHING = 1e-12  # importance that rounding makes of splits that gain nothing
 _STEPS = 30  # binary digits of a quantity, counted from its spread
+_ROUNDING_OF_SHARES = 1e-9  # of a weight, so that a leaf of just that weight is allowed
 _CLASSES_ONLY = ("gain_ratio", "error")
 _CRITERIA = {  # by importance; "auto" is the first
     "impurity": ["gini", "entropy", "gain_ratio", "error"],
@@ -48,7 +59,7 @@ _TREES = {
 }
 
 
-class TreeSelector(Ranker):
+class TreeSelector(WeightedRanker):
     r"""Rank features by their importance in a decision tree, or by what the best single split tells of the target.
 
     ``importance="impurity"`` grows a tree (CART) that splits node :math:`t` where that lowers the impurity most; a
@@ -71,7 +82,8 @@ class TreeSelector(Ranker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" keeps all features that the tree uses, those of a forest whose importance reaches the
-        mean, and half of them where the importance is that of single splits.
+        mean, and, where the importance is that of single splits, those that stand out from permuted copies
+        (``MonteCarloProbe(n_draws=19)``).
     keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     importance : {"impurity", "mutual_information", "gain_ratio", "error"}, default="impurity"
@@ -83,7 +95,7 @@ class TreeSelector(Ranker):
     max_depth : int, default=None
         Of the tree; None grows it until nothing is left to split.
     min_samples_leaf : int, default=1
-        Rows that each side of a split has to hold.
+        Rows that each side of a split has to hold, each as often as its weight says.
     ccp_alpha : float, default=0.0
         Branches that gain less impurity per leaf than this are cut (minimal cost-complexity pruning); the larger, the
         fewer features. The variance of a quantity counts as one. Not with "gain_ratio" and "error".
@@ -92,7 +104,8 @@ class TreeSelector(Ranker):
         anew at every node which features it may split on; the scores are means over trees. Not with "gain_ratio" and
         "error".
     task : {"auto", "regression", "classification"}, default="auto"
-        "auto" takes labels, two distinct values, or at most 20 distinct whole numbers as classes.
+        "auto" takes labels, two distinct values, or at most 20 distinct whole numbers as classes. A ``y`` of several
+        columns is several quantities, or with "classification" several columns of classes.
     n_jobs : int, default=None
         For the trees of a forest.
     random_state : int, RandomState or None, default=None
@@ -110,6 +123,10 @@ class TreeSelector(Ranker):
 
     Notes
     -----
+    Missing values go to the side of a split where they gain the most, which may also be one of their own. With several
+    targets the impurity of a node is the mean over them, each in units of its standard deviation, and so is what a
+    single split tells, each by its own best split; not with ``criterion="gain_ratio"`` and "error".
+
     Trees see the ranks of the values: no increasing function of a column changes the result, and scikit-learn's single
     precision costs nothing. Columns with the same ranks are copies: only the first takes part in a tree, the others
     have no rank; their mutual information is the same. Columns are put in an order that depends on their values before
@@ -147,11 +164,17 @@ class TreeSelector(Ranker):
     """
 
     one_shot: ClassVar[bool] = False  # copies of a feature that the tree uses have no score, though they are as good
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "own_choice", "sparse"}
+    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {
+        "groups",
+        "missing",
+        "own_choice",
+        "several_targets",
+        "sparse",
+    }
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
-        **Ranker._parameter_constraints,
+        **WeightedRanker._parameter_constraints,
         "importance": [StrOptions({"impurity", "mutual_information", "gain_ratio", "error"})],
         "criterion": [StrOptions({"auto", "gini", "entropy", "squared_error", "gain_ratio", "error"})],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
@@ -194,15 +217,26 @@ class TreeSelector(Ranker):
         self.random_state = random_state
         self.groups = groups
 
+    def _stopping_rule(self) -> StoppingRule:
+        if isinstance(self.stop, str) and self.stop == "auto" and self.importance != "impurity":
+            name, parameters = Ranker.natural_stop
+            return rule_class(name)(**parameters)
+        return super()._stopping_rule()
+
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
-        task = infer_task(np.asarray(y)) if self.task == "auto" else self.task
+        y = np.asarray(y)
+        task = self._resolve_task(y)
         criterion = self._resolve_criterion(task)
-        codes = rank_values(X)
-        target = _integer_target(np.asarray(y), task)
+        if criterion in _CLASSES_ONLY and self.importance == "impurity" and y.ndim == 2:
+            raise ValueError(f"criterion='{criterion}' is for one target, and y has {y.shape[1]} columns; use 'gini'")
+        codes = rank_values(candidates.table)
+        target = _integer_target(y, task, candidates.sample_weight)
         if self.importance != "impurity":
             return self._rank_splits(codes, target, task, candidates)
         return self._grow(codes, target, task, criterion, rng, candidates)
+
+    def _resolve_task(self, y: np.ndarray) -> str:
+        return infer_task(y) if self.task == "auto" else self.task
 
     def _resolve_criterion(self, task: str) -> str:
         if task == "regression":
@@ -239,26 +273,37 @@ class TreeSelector(Ranker):
         candidates: Candidates,
     ) -> Ranking:
         """Importance in a tree, or forest, of the distinct columns that vary."""
-        lowest, highest = value_range(codes)
+        side = missing_on_either_side(codes)[0]  # where missing values are one value more
+        lowest, highest = value_range(side)
         varies = np.flatnonzero(lowest < highest)
-        distinct = varies[order_columns(codes[:, varies])]
+        distinct = varies[order_columns(side[:, varies])]
         if criterion in _CLASSES_ONLY:
             return self._grow_by_splits(codes, distinct, target, criterion, rng, candidates)
         is_forest = self.n_trees > 1
         tree = _TREES[task, is_forest](
             criterion=criterion,
             max_depth=self.max_depth,
-            min_samples_leaf=self.min_samples_leaf,
-            ccp_alpha=self.ccp_alpha * (np.var(target) if task == "regression" else 1.0),
+            ccp_alpha=self.ccp_alpha
+            * (_mean_variance(target, candidates.sample_weight) if task == "regression" else 1.0),
+            **self._leaf_size(candidates.sample_weight),
             random_state=0 if self.random_state is None and not is_forest else rng.randint(2**31 - 1),
         )
         if is_forest:
             tree.set_params(n_estimators=self.n_trees, n_jobs=self.n_jobs)
-        tree.fit(codes[:, distinct], target)
+        tree.fit(codes[:, distinct], target, sample_weight=candidates.sample_weight)
         trees = tree.estimators_ if is_forest else [tree]
         n_splits = int(sum(each.get_n_leaves() - 1 for each in trees))
         depth = int(max(each.get_depth() for each in trees))
         return self._conclude(tree.feature_importances_, distinct, n_splits, depth, candidates)
+
+    def _leaf_size(self, weight: np.ndarray | None) -> dict[str, float]:
+        """Parameters by which scikit-learn counts every row of a leaf as often as its weight says."""
+        if weight is None:
+            return {"min_samples_leaf": self.min_samples_leaf}
+        share = self.min_samples_leaf / float(weight.sum())
+        if share > 0.5:
+            return {"min_samples_leaf": weight.size}  # no split leaves so many on both sides
+        return {"min_weight_fraction_leaf": share * (1.0 - _ROUNDING_OF_SHARES)}
 
     def _grow_by_splits(
         self,
@@ -272,7 +317,12 @@ class TreeSelector(Ranker):
         """Importance in a tree by gain ratio or errors; a seed decides between features that are equally good."""
         distinct = distinct if self.random_state is None else rng.permutation(distinct)
         tree = grow_tree(
-            codes[:, distinct], target, criterion, max_depth=self.max_depth, min_samples_leaf=self.min_samples_leaf
+            codes[:, distinct],
+            target,
+            criterion,
+            max_depth=self.max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+            weight=candidates.sample_weight,
         )
         importance = tree.gains / (tree.gains.sum() or 1.0)
         return self._conclude(importance, distinct, tree.n_splits, tree.depth, candidates)
@@ -303,16 +353,37 @@ class TreeSelector(Ranker):
         return above, f"{above} {of} reach the mean importance in the forest ({mean:.2g})"
 
     def _rank_splits(self, codes: Any, target: np.ndarray, task: str, candidates: Candidates) -> Ranking:
-        """Features by their best split; half of them are chosen, as there is no criterion to stop by."""
-        scores = self._score_splits(codes, target, task)
+        """Features by their best split."""
+        scores = self._score_candidates(codes, target, task, candidates, candidates.sample_weight)
+        return Ranking.from_scores(scores, rounding=TRAINED_TIE)
+
+    def scores_of_permuted_copies(
+        self, candidates: Candidates, y: np.ndarray | None, permutations: np.ndarray
+    ) -> np.ndarray | None:
+        """What the best splits of copies tell whose rows are permuted; None for trees, in which candidates compete."""
+        if self.importance == "impurity":
+            return None
+        task, weight = self._resolve_task(np.asarray(y)), candidates.sample_weight
+        codes, target = rank_values(candidates.table), _integer_target(np.asarray(y), task, weight)
+        back = np.argsort(permutations, axis=1)  # permuted rows against y are the rows against y permuted back
+        return np.array(
+            [
+                self._score_candidates(codes, target[rows], task, candidates, None if weight is None else weight[rows])
+                for rows in back
+            ]
+        )
+
+    def _score_candidates(
+        self, codes: Any, target: np.ndarray, task: str, candidates: Candidates, weight: np.ndarray | None
+    ) -> np.ndarray:
+        """What the best split of every column, or of any column of a group, tells of the target, or targets."""
+        targets = target[:, None] if target.ndim == 1 else target
+        scores = np.mean([self._score_splits(codes, each, task, weight) for each in targets.T], axis=0)
         if candidates.members is not None:
             scores = np.array([np.fmax.reduce(scores[columns]) for columns in candidates.members])
-        ranking = Ranking.from_scores(scores, rounding=TRAINED_TIE)
-        half = min(max(1, scores.size // 2), ranking.order.size)
-        reason = f"the first {half} of {scores.size} {candidates.noun}s: half, for want of a criterion"
-        return replace(ranking, n_chosen=half, reason=reason)
+        return scores
 
-    def _score_splits(self, codes: Any, target: np.ndarray, task: str) -> np.ndarray:
+    def _score_splits(self, codes: Any, target: np.ndarray, task: str, weight: np.ndarray | None) -> np.ndarray:
         """What the best split of every column tells of the target; NaN where no split is allowed."""
         n_features = codes.shape[1]
         n_sums = 2 if task == "regression" else int(target.max()) + 1
@@ -320,27 +391,37 @@ class TreeSelector(Ranker):
         parts = list(blocks(n_features, _ENTRIES // (max(stored, 1) * n_sums)))
         scores = np.full(n_features, np.nan)
         for block in track(self, parts, task_name="split", total=len(parts)):
-            part = codes[:, block]
-            if task == "regression":
-                scores[block] = split_variance(part, target, self.min_samples_leaf)
-            elif self.importance == "error":
-                scores[block] = best_splits(part, target, split_errors, self.min_samples_leaf)[0]
+            part, leaf = codes[:, block], self.min_samples_leaf
+            if self.importance == "error":
+                scores[block] = best_splits_either_side(part, target, split_errors, leaf, weight)[0]
             elif self.importance == "gain_ratio":
-                scores[block] = best_splits(part, target, gain_ratios, self.min_samples_leaf)[1]
+                scores[block] = best_splits_either_side(part, target, gain_ratios, leaf, weight)[1]
             else:
-                scores[block] = split_information(part, target, self.min_samples_leaf)
+                best = split_variance if task == "regression" else split_information
+                sides = missing_on_either_side(part)
+                scores[block] = np.fmax.reduce([best(side, target, leaf, weight) for side in sides])
         return scores
 
 
-def _integer_target(y: np.ndarray, task: str) -> np.ndarray:
+def _integer_target(y: np.ndarray, task: str, weight: np.ndarray | None) -> np.ndarray:
     """What a tree predicts: class codes, or a quantity in whole steps of a billionth of its spread.
 
     Sums of whole numbers are exact: splits that divide the rows alike gain the same to the last digit, whatever column
     they belong to and whatever the unit is.
     """
     if task == "classification":
-        return encode_classes(y)[1]
+        return encode_classes(y)[1] if y.ndim == 1 else np.column_stack([encode_classes(each)[1] for each in y.T])
+    if y.ndim == 2:
+        values = encode_target(y, task).values
+        deviation = values - np.average(values, axis=0, weights=weight)
+        return np.rint(deviation / np.sqrt(np.average(deviation**2, axis=0, weights=weight)) * 2.0**_STEPS)
     values = rescale_safely(encode_target(y, task).values[:, 0])
     _, exponent = np.frexp(values.std())
     step = 2.0 ** (int(exponent) - _STEPS)
     return np.rint(values / step) - np.rint(values.mean() / step)
+
+
+def _mean_variance(target: np.ndarray, weight: np.ndarray | None) -> float:
+    """Variance of a quantity, or its mean over several: the impurity of the root."""
+    mean = np.average(target, axis=0, weights=weight)
+    return float(np.mean(np.average((target - mean) ** 2, axis=0, weights=weight)))

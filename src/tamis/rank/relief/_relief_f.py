@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, track
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
 from tamis.kernels.arrays.tolerances import ROUNDING
-from tamis.rank.relief._relief_weights import NeighborSearch, compare_classes, compare_targets, scale_to_unit_range
+from tamis.rank.relief._mixed_columns import prepare_rows
+from tamis.rank.relief._relief_weights import compare_classes, compare_targets
 
 _WORST = -1.0  # differences lie in [0, 1], and so no column can score less
+_MOST_PAIRS = 10**8  # of rows whose distances are taken by default: all of 10 000 rows
+_FEWEST_REFERENCES = 250
 
 
 class ReliefF(Ranker):
@@ -50,11 +55,14 @@ class ReliefF(Ranker):
     sigma : float or None, default=20
         How fast the weight of neighbors decays with their rank, for regression; None weighs all the same. The paper
         takes 20, with 70 neighbors.
-    n_samples : int, default=None
-        Compare this many samples, drawn at random without replacement, with their neighbors (m in the papers); all
-        if None, or if there are fewer.
+    n_samples : int, "auto" or None, default="auto"
+        Compare this many samples, drawn at random without replacement, with their neighbors among all (m in the
+        papers); all if None, or if there are fewer. "auto" compares all of up to 10 000 samples; of n > 10 000 it
+        compares 10^8 / n, at least 250, so that the work grows no further, and says so in the reason.
+    discrete : array-like, str, int or None, default=None
+        Columns whose values are labels: a mask, or their names or places. Two labels differ by 0 or 1.
     random_state : int, RandomState or None, default=None
-        Draws these samples.
+        Draws the samples that are compared; None draws the same ones every time with ``n_samples="auto"``.
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group stay or go together, by the
         sum of their weights: their difference is the sum of the columns'.
@@ -76,7 +84,15 @@ class ReliefF(Ranker):
     Deviations: columns are divided by their range also for Eq. (3.9), so that units do not matter. Of neighbors that
     are equally far, up to rounding, the first in the table count. Classes with fewer samples than asked for give
     those they have, and the mean is over these; a sample that is alone in its class has no hit, and its hits count as
-    0. Columns are quantities: code nominal ones as indicators.
+    0. Columns are quantities unless ``discrete`` names them.
+
+    A missing value is taken as one of those that rows of its class have in that column (of all rows, for regression or
+    where the class has none), and differences are what is expected of them: for labels, the probability that the two
+    values differ given the classes (Kononenko 1994, Sec. 3); for quantities the mean difference, where the papers speak
+    of labels only. Squared distances are expected ones, too, which is why ``metric="manhattan"`` takes no missing
+    values. Memory then grows by a table, of the columns with missing values, for every class, and discrete columns take
+    part in distances by an indicator for each label. Weights of rows are not taken: how many neighbors a weighted row
+    counts for is not defined in the papers.
 
     References
     ----------
@@ -94,7 +110,7 @@ class ReliefF(Ranker):
     array(['x1', 'x3'], dtype=object)
     """
 
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups"}
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "missing"}
 
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
@@ -103,7 +119,8 @@ class ReliefF(Ranker):
         "metric": [StrOptions({"euclidean", "manhattan"})],
         "difference": [StrOptions({"absolute", "squared"})],
         "sigma": [Interval(Real, 0, None, closed="neither"), None],
-        "n_samples": [Interval(Integral, 1, None, closed="left"), None],
+        "n_samples": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
+        "discrete": ["array-like", str, Integral, None],
         "random_state": ["random_state"],
         "groups": GROUPS_CONSTRAINT,
     }
@@ -120,7 +137,8 @@ class ReliefF(Ranker):
         metric: str = "euclidean",
         difference: str = "absolute",
         sigma: float | None = 20.0,
-        n_samples: int | None = None,
+        n_samples: int | str | None = "auto",
+        discrete: Any = None,
         random_state: Any = None,
         groups: Any = None,
     ) -> None:
@@ -131,28 +149,54 @@ class ReliefF(Ranker):
         self.difference = difference
         self.sigma = sigma
         self.n_samples = n_samples
+        self.discrete = discrete
         self.random_state = random_state
         self.groups = groups
+
+    def _takes_missing(self) -> bool:
+        return self.metric == "euclidean"
+
+    def _make_candidates(self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None) -> Candidates:
+        candidates = super()._make_candidates(X, y, sample_weight)
+        candidates.is_discrete = candidates.find_columns("discrete", self.discrete)
+        return candidates
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X = candidates.table
         y = np.asarray(y)
         task = infer_task(y) if self.task == "auto" else self.task
         target = encode_classes(y)[1] if task == "classification" else encode_target(y, task).values[:, 0]
-        scaled, constant = scale_to_unit_range(X)
-        rows, references = NeighborSearch(scaled, self.metric), self._draw_references(len(X), rng)
+        codes = target if task == "classification" else np.zeros(y.size, dtype=np.int64)
         power = 1 if self.difference == "absolute" else 2
+        rows, constant = prepare_rows(X, candidates.is_discrete, codes, self.metric, power)
+        references = self._draw_references(len(X), rng)
         if task == "classification":
-            scores = compare_classes(rows, target, references, self.n_neighbors, power)
+            scores, n_compared = compare_classes(rows, target, references, self.n_neighbors, power, self._watch)
         else:
-            scores = compare_targets(rows, target, references, self.n_neighbors, self.sigma, power)
+            scores, n_compared = compare_targets(
+                rows, target, references, self.n_neighbors, self.sigma, power, self._watch
+            )
         scores[constant] = 0.0
         scores = candidates.sum_members(scores)
         scores[candidates.sum_members(np.asarray(~constant, dtype=float)) == 0] = _WORST
-        return Ranking.from_scores(scores, rounding=ROUNDING.of(X))
+        ranking = Ranking.from_scores(scores, rounding=ROUNDING.of(X))
+        note = f"{n_compared} of {len(X)} rows were compared with their neighbors"
+        return replace(
+            ranking,
+            certificate={"converged": n_compared == references.size, "n_compared": n_compared},
+            notes=(note,) if n_compared < len(X) else (),
+        )
+
+    def _watch(self, results: Iterator[Any], n_results: int) -> Generator[Any, None, None]:
+        """Report progress over blocks of rows."""
+        return track(self, results, task_name="compare rows", total=n_results)
 
     def _draw_references(self, n_rows: int, rng: np.random.RandomState) -> np.ndarray:
         """Rows that are compared with their neighbors, in increasing order."""
-        if self.n_samples is None or self.n_samples >= n_rows:
+        n_samples = self.n_samples
+        if isinstance(n_samples, str):  # "auto"
+            n_samples = max(_FEWEST_REFERENCES, _MOST_PAIRS // n_rows)
+            rng = np.random.RandomState(0) if self.random_state is None else rng
+        if n_samples is None or n_samples >= n_rows:
             return np.arange(n_rows)
-        return np.sort(rng.choice(n_rows, self.n_samples, replace=False))
+        return np.sort(rng.choice(n_rows, n_samples, replace=False))

@@ -6,38 +6,76 @@ rows closer than these are compared by their differences, and of equally distant
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from tamis.kernels.arrays.blocks import blocks, map_in_threads
+from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.tolerances import ROUNDING
 
 T = TypeVar("T")
+Watch = Callable[[Iterator[Any], int], Generator[Any, None, None]]
 
 _MOST_ROWS = 128  # rows of a block: enough for a fast matrix product, few enough to keep all threads busy
 _MOST_DISTANCES = 2**20  # entries of a block of distances
 _MOST_DIFFERENCES = 2**18  # entries of a table of differences, which should stay in cache
 
 
+def _unwatched(results: Iterator[Any], n_results: int) -> Generator[Any, None, None]:
+    yield from results
+
+
 def scale_to_unit_range(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Columns divided by their range and centered, in C order, and which of them are constant up to rounding.
 
-    Centering changes no difference, and avoids most of the rounding error of the matrix product.
+    Centering changes no difference, and avoids most of the rounding error of the matrix product. Missing values stay,
+    but in constant columns.
     """
-    low, high = X.min(axis=0), X.max(axis=0)
+    incomplete = has_missing(X)
+    if incomplete:
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    else:
+        low, high = X.min(axis=0), X.max(axis=0)
     size = np.maximum(np.abs(low), np.abs(high))
     spread = high / 2 - low / 2  # of halves, for the range of the largest numbers overflows
-    constant = spread <= 2 * np.finfo(X.dtype).eps * size
+    constant = ~(spread > 2 * np.finfo(X.dtype).eps * size)  # also where no value is available
     divisor = np.where(constant, 1, spread)
     Z = np.multiply(X, X.dtype.type(0.5), order="C")
     Z -= low / 2
     Z /= divisor
     Z[:, constant] = 0
-    Z -= Z.mean(axis=0)
+    Z -= np.nanmean(Z, axis=0) if incomplete else Z.mean(axis=0)
     return Z, constant
+
+
+class PairDifferences(Protocol):
+    """Columns in which rows are compared."""
+
+    @property
+    def n_columns(self) -> int:
+        """How many there are."""
+
+    def sum_differences(self, rows: np.ndarray, neighbors: np.ndarray, weights: np.ndarray, power: int) -> np.ndarray:
+        """As :func:`sum_differences`."""
+
+
+@dataclass(frozen=True)
+class _PlainColumns:
+    """Numbers, none of which is missing."""
+
+    Z: np.ndarray
+
+    @property
+    def n_columns(self) -> int:
+        return self.Z.shape[1]
+
+    def sum_differences(self, rows: np.ndarray, neighbors: np.ndarray, weights: np.ndarray, power: int) -> np.ndarray:
+        return sum_differences(self.Z, rows, neighbors, weights, power)
 
 
 class NeighborSearch:
@@ -46,16 +84,31 @@ class NeighborSearch:
     Parameters
     ----------
     Z : ndarray of shape (n_rows, n_columns)
-        Scaled columns.
+        Scaled columns, or coordinates in which the distances are those that are meant.
     metric : {"euclidean", "manhattan"}
         Euclidean distances are squared throughout.
+    columns : PairDifferences or None
+        What is summed over pairs; None: differences of the columns of ``Z``.
+    variance : ndarray of shape (n_rows,) or None
+        Added to the squared distances of a row, for values that are not known.
     """
 
-    def __init__(self, Z: np.ndarray, metric: str) -> None:
+    def __init__(
+        self,
+        Z: np.ndarray,
+        metric: str,
+        *,
+        columns: PairDifferences | None = None,
+        variance: np.ndarray | None = None,
+    ) -> None:
         self.Z = Z
         self.metric = metric
+        self.columns = _PlainColumns(Z) if columns is None else columns
+        self.variance = variance
         self._rounding = ROUNDING.of(Z)
         self._norm2 = np.einsum("ij,ij->i", Z, Z, dtype=float).astype(Z.dtype)
+        if variance is not None:
+            self._norm2 += variance.astype(Z.dtype)
         # two distances that differ by more than their rounding error are ordered with certainty
         if metric == "manhattan":
             self._distance_error = self._rounding * Z.shape[1]
@@ -85,6 +138,8 @@ class NeighborSearch:
                 distance[part] = np.abs(difference).sum(axis=1)
             else:
                 distance[part] = np.einsum("ij,ij->i", difference, difference)
+        if self.variance is not None:
+            distance += self.variance[rows] + self.variance[others]
         return distance
 
     def nearest(
@@ -152,17 +207,33 @@ def sum_differences(
     weights : ndarray of shape (n_sums, n_rows, n_neighbors)
     power : {1, 2}
     """
-    total = np.zeros((len(weights), Z.shape[1]))
-    weights = weights.astype(Z.dtype, copy=False)
-    n_pairs = max(1, _MOST_DIFFERENCES // Z.shape[1])
+
+    def differences(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+        difference = Z[others]
+        difference -= Z[some, None]
+        return (np.abs if power == 1 else np.square)(difference, out=difference)
+
+    return sum_over_pairs(differences, Z.shape[1], rows, neighbors, weights, Z.dtype)
+
+
+def sum_over_pairs(
+    differences: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    n_columns: int,
+    rows: np.ndarray,
+    neighbors: np.ndarray,
+    weights: np.ndarray,
+    dtype: Any,
+) -> np.ndarray:
+    """Weighted sums of differences of each row and its neighbors, as :func:`sum_differences`; some pairs at a time."""
+    total = np.zeros((len(weights), n_columns))
+    weights = weights.astype(dtype, copy=False)
+    n_pairs = max(1, _MOST_DIFFERENCES // n_columns)
     width = min(neighbors.shape[1], n_pairs)
     height = max(1, n_pairs // width)
     for some in blocks(rows.size, height):
         for slots in blocks(neighbors.shape[1], width):
             tile = some, slots
-            difference = Z[neighbors[tile]]
-            difference -= Z[rows[some], None]
-            (np.abs if power == 1 else np.square)(difference, out=difference)
+            difference = differences(rows[some], neighbors[tile])
             for q, weight in enumerate(weights):
                 # unlike a BLAS product, einsum treats all columns alike: duplicates get the same sum, bit for bit
                 total[q] += np.einsum("ik,ikj->j", weight[tile], difference)
@@ -170,8 +241,13 @@ def sum_differences(
 
 
 def compare_classes(
-    rows: NeighborSearch, codes: np.ndarray, references: np.ndarray, n_neighbors: int, power: int = 1
-) -> np.ndarray:
+    rows: NeighborSearch,
+    codes: np.ndarray,
+    references: np.ndarray,
+    n_neighbors: int,
+    power: int = 1,
+    watch: Watch = _unwatched,
+) -> tuple[np.ndarray, int]:
     """Mean difference to the nearest misses, by class prior, less that to the nearest hits, for every column.
 
     Parameters
@@ -184,13 +260,21 @@ def compare_classes(
     n_neighbors : int
         Hits, and misses of every other class; a smaller class gives what it has.
     power : {1, 2}, default=1
+    watch : callable
+        Given results of blocks of rows and their number, yields them, or ends early.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_columns,)
+    n_compared : int
+        References that were compared, all unless it ended early.
     """
     counts = np.bincount(codes)
     members = [np.flatnonzero(codes == c) for c in range(counts.size)]
     taken = np.minimum(n_neighbors, counts)
     n_hits = np.minimum(n_neighbors, counts - 1)
 
-    def compare(block: np.ndarray) -> np.ndarray:
+    def compare(block: np.ndarray) -> tuple[np.ndarray, int]:
         distance = rows.distances(block)
         own = codes[block]
         neighbors, weights = [], []
@@ -203,14 +287,25 @@ def compare_classes(
             weight = np.where(own == c, -1 / max(n_hits[c], 1), miss)
             neighbors.append(chosen)
             weights.append(np.broadcast_to(weight[:, None], chosen.shape))
-        return sum_differences(rows.Z, block, np.hstack(neighbors), np.hstack(weights)[None], power)[0]
+        sums = rows.columns.sum_differences(block, np.hstack(neighbors), np.hstack(weights)[None], power)
+        return sums[0], block.size
 
-    return sum(_work_in_blocks(compare, references, codes.size), np.zeros(rows.Z.shape[1])) / references.size
+    total, n_compared = np.zeros(rows.columns.n_columns), 0
+    for part, n_rows in _work_in_blocks(compare, references, codes.size, watch):
+        total += part
+        n_compared += n_rows
+    return total / max(n_compared, 1), n_compared
 
 
 def compare_targets(
-    rows: NeighborSearch, y: np.ndarray, references: np.ndarray, n_neighbors: int, sigma: float | None, power: int = 1
-) -> np.ndarray:
+    rows: NeighborSearch,
+    y: np.ndarray,
+    references: np.ndarray,
+    n_neighbors: int,
+    sigma: float | None,
+    power: int = 1,
+    watch: Watch = _unwatched,
+) -> tuple[np.ndarray, int]:
     """Share of neighbors that differ in a column where they differ in the target, less where they do not.
 
     Parameters
@@ -224,6 +319,8 @@ def compare_targets(
     sigma : float or None
         The r-th neighbor weighs exp(-(r / sigma)^2); all the same if None.
     power : {1, 2}, default=1
+    watch : callable
+        As for :func:`compare_classes`, and so is what is returned.
     """
     everyone = np.arange(y.size)
     k = min(n_neighbors, y.size - 1)
@@ -231,17 +328,18 @@ def compare_targets(
     by_rank /= by_rank.sum()
     target = (y / 2 - y.min() / 2) / (y.max() / 2 - y.min() / 2)
 
-    def compare(block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def compare(block: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
         neighbors = rows.nearest(block, everyone, rows.distances(block), k, in_order=sigma is not None)
         changed = by_rank * np.abs(target[block, None] - target[neighbors]) ** power
         weights = np.stack([changed, by_rank - changed])
-        return sum_differences(rows.Z, block, neighbors, weights, power), weights.sum(axis=(1, 2))
+        return rows.columns.sum_differences(block, neighbors, weights, power), weights.sum(axis=(1, 2)), block.size
 
-    differences, totals = np.zeros((2, rows.Z.shape[1])), np.zeros(2)
-    for part, total in _work_in_blocks(compare, references, y.size):
+    differences, totals, n_compared = np.zeros((2, rows.columns.n_columns)), np.zeros(2), 0
+    for part, total, n_rows in _work_in_blocks(compare, references, y.size, watch):
         differences += part  # N_dC&dA and N_dA - N_dC&dA of Robnik-Sikonja and Kononenko
         totals += total  # N_dC and m - N_dC
-    return _share(differences[0], totals[0]) - _share(differences[1], totals[1])
+        n_compared += n_rows
+    return _share(differences[0], totals[0]) - _share(differences[1], totals[1]), n_compared
 
 
 def _share(part: np.ndarray, total: float) -> np.ndarray:
@@ -249,8 +347,9 @@ def _share(part: np.ndarray, total: float) -> np.ndarray:
     return part / total if total > 0 else np.zeros_like(part)
 
 
-def _work_in_blocks(task: Callable[[np.ndarray], T], rows: np.ndarray, n_samples: int) -> Iterator[T]:
+def _work_in_blocks(task: Callable[[np.ndarray], T], rows: np.ndarray, n_samples: int, watch: Watch) -> Iterator[T]:
     """Results of a task on blocks of rows, in order; how rows are cut does not depend on the number of threads."""
     size = min(_MOST_ROWS, max(32, _MOST_DISTANCES // n_samples))
     parts = np.array_split(rows, -(-rows.size // size))
-    return map_in_threads(task, parts)
+    with closing(map_in_threads(task, parts)) as results, closing(watch(results, len(parts))) as watched:
+        yield from watched

@@ -10,9 +10,8 @@ from tamis._sklearn import StrOptions
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranking, WeightedRanker
 from tamis.kernels.arrays.targets import encode_target
 from tamis.kernels.arrays.tolerances import ROUNDING
-from tamis.kernels.solvers.group_search import GroupSearch
-from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 from tamis.rank._subproblems import SubproblemMixin
+from tamis.rank.univariate._explained import explained_by_copies, explained_shares
 
 
 class CorrelationScore(SubproblemMixin, WeightedRanker):
@@ -22,7 +21,16 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
 
     after centering both (Stoppiglia et al. 2003, Eq. 1): the first step of :class:`GramSchmidt`, taken for every
     feature. With more than two classes it is the squared multiple correlation with the class indicators, the R^2 of a
-    one-way analysis of variance.
+    one-way analysis of variance; with several targets, a ``y`` of several columns of numbers, that with all of them:
+    the sum of the squared correlations where the targets are uncorrelated; where they are not, none counts twice.
+
+    Where values of a column are missing, the correlation is that on the rows in which it is available, times their
+    share of all rows,
+
+    .. math:: S_j = \frac{n_j}{n} \cos^2(x_j, y)_{\text{available rows}},
+
+    the share of the variance of :math:`y` over all rows that the column explains if it tells nothing where it is
+    missing. Without the factor, a column with five values left would come first by chance.
 
     Parameters
     ----------
@@ -36,19 +44,22 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
         False gives the cosine of the vectors as they are.
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group stay or go together, by
-        their squared multiple correlation with the target (one minus Wilks' lambda with more than two classes), which
-        grows with the number of columns.
+        their squared multiple correlation with the target (one minus Wilks' lambda with more than two classes or
+        several targets), which grows with the number of columns; on the rows in which all of them are available.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        Squared correlations; 0 for constant columns.
+        Squared correlations; 0 for constant columns and those without any value.
     order_, ranking_, support_, path_, stop_, certificate_
         As for every ranker.
 
     Notes
     -----
-    Cost: two passes over ``X``; sparse input stays sparse. Deviation from the paper: several classes at once.
+    Cost: two passes over ``X``; sparse input stays sparse. Where values are missing, products of three tables of the
+    size of ``X`` with the target; of such tables dense ones of numpy are taken. Permuted copies, for
+    :class:`tamis.stop.MonteCarloProbe`, are scored in one product for ten draws. Deviations from the paper: several
+    classes, or targets, at once; missing values.
 
     References
     ----------
@@ -61,7 +72,13 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
     array([ True, False])
     """
 
-    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {"array_api", "groups", "sparse"}
+    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {
+        "array_api",
+        "groups",
+        "missing",
+        "several_targets",
+        "sparse",
+    }
 
     _parameter_constraints: ClassVar[dict] = {
         **WeightedRanker._parameter_constraints,
@@ -91,9 +108,12 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         target = encode_target(np.asarray(y), self.task)
-        columns = candidates.as_columns(fit_intercept=self.center)
-        if candidates.members is None:
-            cos2 = OrthogonalSearch(columns, target.values).cos2()
-        else:
-            cos2, _ = GroupSearch(columns, candidates.members, target.values).judge()
-        return Ranking.from_scores(cos2, rounding=ROUNDING.of(candidates.table))
+        scores = explained_shares(candidates, target.values, center=self.center)
+        return Ranking.from_scores(scores, rounding=ROUNDING.of(candidates.table))
+
+    def scores_of_permuted_copies(
+        self, candidates: Candidates, y: np.ndarray | None, permutations: np.ndarray
+    ) -> np.ndarray | None:
+        """Squared correlations of copies of the candidates whose rows are permuted, a row for each permutation."""
+        target = encode_target(np.asarray(y), self.task)
+        return explained_by_copies(candidates, target.values, permutations, center=self.center)

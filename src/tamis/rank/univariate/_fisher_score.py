@@ -9,14 +9,15 @@ import numpy as np
 from scipy import sparse
 
 from tamis._sklearn import Interval, StrOptions, get_namespace_and_device, max_precision_float_dtype, move_to
-from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranking, WeightedRanker
 from tamis.kernels.arrays.columns import tiles
+from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.kernels.arrays.tolerances import ROUNDING
-from tamis.kernels.solvers.group_search import GroupSearch
+from tamis.rank.univariate._explained import explained_by_copies, explained_shares
 
 
-class FisherScore(Ranker):
+class FisherScore(WeightedRanker):
     r"""Rank features by how far apart the class means are, against the spread inside the classes.
 
     .. math:: S_j = \frac{\sum_c n_c (\mu_{cj} - \mu_j)^2}{\sum_c n_c \sigma_{cj}^2}
@@ -26,6 +27,15 @@ class FisherScore(Ranker):
     .. math:: F_j = \frac{(\mu_{1j} - \mu_j)^2 + (\mu_{2j} - \mu_j)^2}{s_{1j}^2 + s_{2j}^2},
 
     with :math:`s^2` the unbiased variances.
+
+    Where values of a column are missing, sums are over the rows in which it is available. These hold a share
+    :math:`a_j` of all rows, and the between-class scatter :math:`B_j` and the within-class scatter :math:`W_j` give
+
+    .. math:: S_j = \frac{a_j B_j}{W_j + (1 - a_j) B_j},
+
+    so that the share of the scatter that the classes explain, :math:`S_j / (1 + S_j)`, is that of the available rows
+    times their share of all rows; columns can be compared, however many of their values are missing. The "unbiased"
+    form is multiplied by :math:`a_j`.
 
     Parameters
     ----------
@@ -50,9 +60,11 @@ class FisherScore(Ranker):
 
     Notes
     -----
-    Cost: two passes over ``X``; sparse input stays sparse. The first form equals (c - 1) / (n - c) times the F
-    statistic of a one-way analysis of variance. Deviation from the thesis: it calls :math:`\sigma` the variance and
-    squares it.
+    Cost: two passes over ``X``; sparse input stays sparse; of tables with missing values dense ones of numpy are taken.
+    Permuted copies, for :class:`tamis.stop.MonteCarloProbe`, are scored in one product for ten draws, but for
+    ``form="unbiased"``. Weights of rows count as repetitions, also in unbiased variances. The first form equals
+    (c - 1) / (n - c) times the F statistic of a one-way analysis of variance. Deviations from the thesis: it calls
+    :math:`\sigma` the variance and squares it; missing values.
 
     References
     ----------
@@ -66,10 +78,10 @@ class FisherScore(Ranker):
     """
 
     tasks: ClassVar[frozenset[str]] = frozenset({"classification"})
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "groups", "sparse"}
+    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {"array_api", "groups", "missing", "sparse"}
 
     _parameter_constraints: ClassVar[dict] = {
-        **Ranker._parameter_constraints,
+        **WeightedRanker._parameter_constraints,
         "form": [StrOptions({"scatter", "unbiased"})],
         "threshold": [Interval(Real, 0, None, closed="left"), None],
         "groups": GROUPS_CONSTRAINT,
@@ -96,7 +108,7 @@ class FisherScore(Ranker):
         if self.form == "unbiased" and classes.size != 2:
             raise ValueError(f"form='unbiased' is for two classes and y holds {classes.size}; use form='scatter'")
         if candidates.members is None:
-            scores = self._score_columns(candidates.table, codes)
+            scores = self._score_columns(candidates, codes)
         else:
             scores = self._score_groups(candidates, codes)
         ranking = Ranking.from_scores(scores, rounding=ROUNDING.of(candidates.table))
@@ -104,51 +116,100 @@ class FisherScore(Ranker):
             return ranking
         return Ranking(ranking.order[ranking.scores[ranking.order] > self.threshold], ranking.scores)
 
-    def _score_columns(self, X: Any, codes: np.ndarray) -> np.ndarray:
-        counts = np.bincount(codes).astype(float)
-        means, within = class_moments(X, codes, counts)
-        overall = counts @ means / counts.sum()
-        if self.form == "scatter":
-            between, spread = counts @ (means - overall) ** 2, within.sum(axis=0)  # Eq. (3.10)
-        else:
-            between = ((means - overall) ** 2).sum(axis=0)
-            spread = (within / np.maximum(counts - 1, 1)[:, None]).sum(axis=0)
-        return _ratio(between, spread, scale=np.abs(means).max(axis=0) ** 2)
+    def _score_columns(self, candidates: Candidates, codes: np.ndarray) -> np.ndarray:
+        weight = np.ones(codes.size) if candidates.sample_weight is None else candidates.sample_weight
+        counts, means, within = class_moments(candidates.table, codes, weight)
+        n_available = counts.sum(axis=0)
+        available = n_available / weight.sum()
+        overall = (counts * means).sum(axis=0) / np.where(n_available > 0, n_available, 1.0)
+        deviation2 = np.where(counts > 0, (means - overall) ** 2, 0.0)
+        scale = np.abs(means).max(axis=0) ** 2
+        if self.form == "unbiased":
+            spread = (within / np.maximum(counts - 1, 1)).sum(axis=0)
+            return available * _ratio(deviation2.sum(axis=0), spread, scale)
+        between, spread = (counts * deviation2).sum(axis=0), within.sum(axis=0)  # Eq. (3.10)
+        return _ratio(available * between, spread + (1 - available) * between, scale)
 
     def _score_groups(self, candidates: Candidates, codes: np.ndarray) -> np.ndarray:
         if self.form == "unbiased":
             raise ValueError("form='unbiased' is for single columns; use form='scatter' with groups")
-        indicators = (codes[:, None] == np.arange(codes.max() + 1)).astype(float)
-        assert candidates.members is not None
-        search = GroupSearch(candidates.as_columns(fit_intercept=True), candidates.members, indicators)
-        explained, _ = search.judge()  # 1 - Lambda
-        with np.errstate(divide="ignore"):
-            return explained / (1.0 - explained)
+        return _explained_over_rest(explained_shares(candidates, _indicators(codes), center=True))
+
+    def scores_of_permuted_copies(
+        self, candidates: Candidates, y: np.ndarray | None, permutations: np.ndarray
+    ) -> np.ndarray | None:
+        """Fisher scores of copies of the candidates whose rows are permuted, a row for each permutation."""
+        if self.form == "unbiased":
+            return None
+        _, codes = encode_classes(np.asarray(y))
+        explained = explained_by_copies(candidates, _indicators(codes), permutations, center=True)
+        return None if explained is None else _explained_over_rest(explained)
 
 
-def class_moments(X: Any, codes: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and sum of squared deviations of every column in every class, each of shape (n_classes, n_features)."""
-    indicator = (np.arange(counts.size)[:, None] == codes).astype(float)
+def _indicators(codes: np.ndarray) -> np.ndarray:
+    """One column per class."""
+    return (codes[:, None] == np.arange(codes.max() + 1)).astype(float)
+
+
+def _explained_over_rest(explained: np.ndarray) -> np.ndarray:
+    """``1 / Lambda - 1`` from ``1 - Lambda``."""
+    with np.errstate(divide="ignore"):
+        return explained / (1.0 - explained)
+
+
+def class_moments(X: Any, codes: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Number of rows, mean and sum of squared deviations of every column in every class.
+
+    Each of shape (n_classes, n_features), the first (n_classes, 1) where no value is missing. Rows count as often as
+    their weight says.
+    """
+    member = np.where(codes == np.arange(codes.max() + 1)[:, None], weight, 0.0)
+    counts = member.sum(axis=1, keepdims=True)
     if sparse.issparse(X):
-        means = (X.T @ indicator.T).T / counts[:, None]
-        entries = X.tocoo()
-        deviation2 = (entries.data - means[codes[entries.row], entries.col]) ** 2
-        flat = codes[entries.row] * X.shape[1] + entries.col
-        within = np.bincount(flat, deviation2, minlength=means.size).reshape(means.shape)
-        stored = np.bincount(flat, minlength=means.size).reshape(means.shape)
-        return means, within + (counts[:, None] - stored) * means**2
+        return counts, *_sparse_moments(X, codes, member, counts)
+    if has_missing(X):
+        return _available_moments(X, codes, member)
     xp, _, device = get_namespace_and_device(X)
     accumulator = max_precision_float_dtype(xp, device)
-    member, size, place = move_to(indicator, counts, codes.astype(np.int64), xp=xp, device=device)
-    member, size = xp.astype(member, accumulator), xp.astype(size, accumulator)
-    means = xp.zeros((counts.size, X.shape[1]), dtype=accumulator, device=device)
+    rows_of_class, size, place = move_to(member, counts, codes.astype(np.int64), xp=xp, device=device)
+    rows_of_class, size = xp.astype(rows_of_class, accumulator), xp.astype(size, accumulator)
+    means = xp.zeros((len(counts), X.shape[1]), dtype=accumulator, device=device)
     within = xp.zeros_like(means)
     for rows, cols in tiles(X):
-        means[:, cols] += (member[:, rows] @ xp.astype(X[rows, cols], accumulator)) / size[:, None]
+        means[:, cols] += (rows_of_class[:, rows] @ xp.astype(X[rows, cols], accumulator)) / size
     for rows, cols in tiles(X):
         deviation = xp.astype(X[rows, cols], accumulator) - xp.take(means[:, cols], place[rows], axis=0)
-        within[:, cols] += member[:, rows] @ (deviation * deviation)
-    return move_to(means, within, xp=np, device="cpu")
+        within[:, cols] += rows_of_class[:, rows] @ (deviation * deviation)
+    return counts, *move_to(means, within, xp=np, device="cpu")
+
+
+def _sparse_moments(X: Any, codes: np.ndarray, member: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means and sums of squared deviations; what is not stored deviates by the mean."""
+    means = (X.T @ member.T).T / counts
+    entries = X.tocoo()
+    weight = member.sum(axis=0)[entries.row]
+    deviation2 = weight * (entries.data - means[codes[entries.row], entries.col]) ** 2
+    flat = codes[entries.row] * X.shape[1] + entries.col
+    within = np.bincount(flat, deviation2, minlength=means.size).reshape(means.shape)
+    stored = np.bincount(flat, weight, minlength=means.size).reshape(means.shape)
+    return means, within + (counts - stored) * means**2
+
+
+def _available_moments(
+    X: np.ndarray, codes: np.ndarray, member: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same on the rows in which a column is available; 0 where a class has no value."""
+    counts, means, within = np.zeros((3, len(member), X.shape[1]))
+    for rows, cols in tiles(X):
+        tile = X[rows, cols].astype(float)
+        missing = np.isnan(tile)
+        counts[:, cols] += member[:, rows] @ ~missing
+        means[:, cols] += member[:, rows] @ np.where(missing, 0.0, tile)
+    means /= np.where(counts > 0, counts, 1.0)
+    for rows, cols in tiles(X):
+        deviation = X[rows, cols] - means[:, cols][codes[rows]]
+        within[:, cols] += member[:, rows] @ np.where(np.isnan(deviation), 0.0, deviation**2)
+    return counts, means, within
 
 
 def _ratio(between: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
