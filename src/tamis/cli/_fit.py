@@ -14,7 +14,7 @@ from scipy import sparse
 
 from tamis.base import Ranker
 from tamis.cli._environment import INTERRUPTED, Environment
-from tamis.cli._methods import check_splits_rows, check_takes_weights, kebab
+from tamis.cli._methods import check_splits_rows, check_takes_missing, check_takes_weights, kebab
 from tamis.cli._progress import progress_bar
 from tamis.cli._read_text import TextFormat
 from tamis.cli._results import encoding_lines, finding_lines, not_ranked, task_sentence
@@ -32,6 +32,8 @@ def check_options(args: argparse.Namespace, ranker: Ranker) -> None:
         check_takes_weights(ranker)
     if args.row_groups is not None:
         check_splits_rows(ranker)
+    if args.missing == "pass":
+        check_takes_missing(ranker)
 
 
 def load(args: argparse.Namespace, env: Environment, method: type[Ranker]) -> Table:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 
 import tamis
 from tamis.base import Ranker, StoppingRule, rule_class, rule_names
@@ -134,6 +135,15 @@ def check_takes_weights(ranker: Ranker) -> None:
     name = kebab(type(ranker).__name__)
     others = _enumerate(cls for cls in all_methods() if "sample_weight" in cls().provides)
     raise ValueError(f"--weights: {name} takes no weights of rows; these do: {others}")
+
+
+def check_takes_missing(ranker: Ranker) -> None:
+    """Refuse ``--missing pass`` for a method that takes no missing values."""
+    if get_tags(ranker).input_tags.allow_nan:
+        return
+    name = kebab(type(ranker).__name__)
+    others = _enumerate(cls for cls in all_methods() if get_tags(cls()).input_tags.allow_nan)
+    raise ValueError(f"--missing pass: {name} takes no missing values; these do: {others}; else say --missing impute")
 
 
 def check_splits_rows(ranker: Ranker) -> None:
