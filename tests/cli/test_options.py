@@ -73,6 +73,7 @@ def test_an_option_that_cannot_be_is_refused_with_what_can(options, words, csv, 
 def test_columns_to_keep_come_first_and_stay(csv, table, tamis):
     report = tamis("select", csv, "--target", "y", "--keep", "x1", "--json").json
     assert report["features"][0]["name"] == "x1"
+    assert ["curve" in feature for feature in report["features"]] == [False, True, True]
     assert {feature["name"] for feature in report["features"]} == {"x1", "x2", "x5"}
     selector = GramSchmidt(keep=["x1"]).fit(table.drop("y"), table["y"])
     assert report["reason"] == selector.stop_.reason

@@ -83,7 +83,12 @@ def ranked_features(selector: Ranker | TableSelector, table: Table) -> list[Feat
         curve = {}
     names = table.names
     return [
-        Feature(place, names[column], float(selector.scores_[column]), curve.get(place))
+        Feature(
+            place,
+            names[column],
+            float(selector.scores_[column]),
+            curve.get(place) if names[column] not in table.keep else None,  # kept as asked, whatever the rule says
+        )
         for place, column in enumerate(selector.order_.tolist(), start=1)
     ]
 
