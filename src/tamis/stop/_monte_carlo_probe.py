@@ -288,6 +288,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         p_values = p_values.copy()
         p_values[candidates.keep] = 0.0  # they stay whatever their chance is
         curve = np.maximum.accumulate(p_values[order])
+        curve[: steadier.n_forced] = np.nan  # nobody asks for their chance
         kept = kept_below(curve, level, steadier.n_forced)
         standing = "risk" if self.fdr is None else "false discovery rate"
         if kept == order.size:
