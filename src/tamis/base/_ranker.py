@@ -171,7 +171,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         try:
             row_groups = check_row_groups(row_groups, X)
             if library := frame_library(X):
-            self._frame_library = library
+                self._frame_library = library
             X, y, sample_weight = self._validate(X, y, sample_weight)
             self.task_ = self._find_task(y)
             candidates = self._make_candidates(X, y, sample_weight)
