@@ -28,3 +28,14 @@ def weight_parameters(estimator: Any, sample_weight: np.ndarray | None) -> dict[
         takers = [name for name, step in estimator.steps if has_fit_parameter(step, "sample_weight")]
         return {f"{name}__sample_weight": sample_weight for name in takers}
     return {}
+
+
+def fit_weighted(estimator: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None) -> Any:
+    """Fit an estimator, with weights of the rows if there are any; refuses one whose ``fit`` takes none."""
+    parameters = weight_parameters(estimator, sample_weight)
+    if sample_weight is not None and not parameters:
+        raise ValueError(
+            f"sample_weight is given, but estimator={estimator!r} takes none in fit; leave it out, or, with metadata "
+            "routing, call set_fit_request(sample_weight=True) on the steps that take it"
+        )
+    return estimator.fit(X, y, **parameters)
