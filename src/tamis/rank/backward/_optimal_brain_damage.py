@@ -151,7 +151,7 @@ class OptimalBrainDamage(EliminationRanker):
     ) -> Elimination:
         if self.estimator is not None:
             return self._start_on_estimator(candidates.table, np.asarray(y), candidates.sample_weight, rng)
-        task = self._task(candidates, y, rng)
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
         return WeightPruning(network, task, [self._train(network, task)], self.alpha, self._train)
 

@@ -160,7 +160,7 @@ class SensitivityRanking(NetworkRanker):
         self, torch: Any, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
     ) -> Ranking:
         """Sensitivities of a network that is trained first."""
-        task = self._task(candidates, y, rng)
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
         training = self._train(network, task)
         found = sensitivity(

@@ -123,7 +123,7 @@ class DeepFeatureSelection(NetworkRanker):
         self.random_state = random_state
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        task = self._task(candidates, y, rng)
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task, one_to_one=True)
         n_weights = network.theta.numel() - task.Z.shape[1]
         trainings = [self._train(network, task, np.arange(network.theta.numel()) < n_weights)]

@@ -134,7 +134,7 @@ class DropOneOut(EliminationRanker):
     def _start_elimination(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
     ) -> NetworkElimination:
-        task = self._task(candidates, y, rng)
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
         start = self._train(network, task)
         trainings = [self._fit_network(network, task), start]

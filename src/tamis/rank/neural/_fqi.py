@@ -108,7 +108,7 @@ class FQI(NetworkRanker):
         self.random_state = random_state
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        task = self._task(candidates, y, rng)
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
         training = self._train(network, task)
         usual = task.target.predictions(network(task.Z))

@@ -129,7 +129,7 @@ class NNFS(EliminationRanker):
     def _start_elimination(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
     ) -> NetworkElimination:
-        task = self._task(candidates, y, rng)
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
         trainings = [self._fit_network(network, task)]
         return NetworkElimination(network, task, np.arange(task.Z.shape[1]), trainings, self._fit_network)

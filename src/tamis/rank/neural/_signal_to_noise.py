@@ -121,7 +121,7 @@ class SignalToNoise(NetworkRanker):
         self.random_state = random_state
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        task = self._task(candidates, y, rng)
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         trainings: list[Training] = []
         power: list[np.ndarray] = []
         watched = track(self, range(self.n_draws), task_name="noise", total=self.n_draws)

@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import (
     BackwardRanker,
-    Candidates,
     Elimination,
     Ranking,
     Step,
@@ -121,7 +120,9 @@ class NetworkRanker(WeightedRanker):
         "random_state": ["random_state"],
     }
 
-    def _task(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Task:
+    def _task(
+        self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState, sample_weight: np.ndarray | None = None
+    ) -> Task:
         """Inputs and target on the device where the network is to be trained."""
         torch = load_torch(type(self).__name__)
         from tamis.rank.neural._network import Target, row_shares
@@ -129,14 +130,13 @@ class NetworkRanker(WeightedRanker):
         if not all(isinstance(n, Integral) and n >= 1 for n in self.hidden_units):
             raise ValueError(f"hidden_units={self.hidden_units!r}: give the number of units of every layer, 1 or more")
         device = choose_device(torch, self.device)
-        weight = candidates.sample_weight
-        inputs = distinct_inputs(to_numpy(candidates.table), standardize=self.standardize, sample_weight=weight)
+        inputs = distinct_inputs(to_numpy(X), standardize=self.standardize, sample_weight=sample_weight)
         if not inputs.first.size:
             raise ValueError("every column of X is constant, up to rounding: there is nothing to rank")
-        values, is_class = encode_outputs(np.asarray(y), self.task, weight)
+        values, is_class = encode_outputs(np.asarray(y), self.task, sample_weight)
         Z = torch.from_numpy(inputs.table).to(device)
-        target = Target(torch.from_numpy(values).to(device), is_class, row_shares(Z, weight))
-        return Task(inputs, Z, target, seeded_generator(torch, rng), weight)
+        target = Target(torch.from_numpy(values).to(device), is_class, row_shares(Z, sample_weight))
+        return Task(inputs, Z, target, seeded_generator(torch, rng), sample_weight)
 
     def _start(self, task: Task, *, one_to_one: bool = False) -> Perceptron:
         """A network with random weights."""
