@@ -81,8 +81,9 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     Ctrl-C ends the draws: those so far decide where they suffice for the risk, else all features stay, and the reason
     says so.
 
-    ``order_`` and ``scores_`` are then those of :math:`a_j`, steadier than one run's; with ``conditional=True`` the
-    kept features come first, in the order in which they joined, and their scores are set above all others.
+    ``order_`` and, of methods that are not sequential, ``scores_`` are then those of :math:`a_j`, steadier than one
+    run's; with ``conditional=True`` the kept features come first, in the order in which they joined, and their scores
+    are set above all others.
 
     References
     ----------
@@ -175,7 +176,9 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             else:
                 scores = _lowest_of_copies_first(scores, candidates)
             p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=candidates.keep.tolist())
-        return self._decision(candidates, ranking, scores, p_values, n_drawn)
+        # ranks tell the order of a sequential method; what people see as its scores are its own criteria
+        reported = scores if ranker.one_shot or self.conditional else ranking.scores
+        return self._decision(candidates, ranking, scores, reported, p_values, n_drawn)
 
     def _draw(
         self,
@@ -267,18 +270,25 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             kept.append(int(best))
 
     def _decision(
-        self, candidates: Candidates, ranking: Ranking, scores: np.ndarray, p_values: np.ndarray, n_drawn: int
+        self,
+        candidates: Candidates,
+        ranking: Ranking,
+        scores: np.ndarray,
+        reported: np.ndarray,
+        p_values: np.ndarray,
+        n_drawn: int,
     ) -> StopDecision:
         level = self.risk if self.fdr is None else self.fdr
         steps = {step.feature: step for step in ranking.path}
         order = np.argsort(-scores, kind="stable")
         order = order[scores[order] > -np.inf]
         path = tuple(steps[j] for j in order if j in steps)
-        steadier = arranged(Ranking(order, scores, path, ranking.certificate, notes=ranking.notes), candidates)
+        steadier = arranged(Ranking(order, reported, path, ranking.certificate, notes=ranking.notes), candidates)
         order = steadier.order
         p_values = p_values.copy()
         p_values[candidates.keep] = 0.0  # they stay whatever their chance is
         curve = np.maximum.accumulate(p_values[order])
+        curve[: steadier.n_forced] = np.nan  # nobody asks for their chance
         kept = kept_below(curve, level, steadier.n_forced)
         standing = "risk" if self.fdr is None else "false discovery rate"
         if kept == order.size:
