@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -39,3 +40,11 @@ def fit_weighted(estimator: Any, X: Any, y: np.ndarray, sample_weight: np.ndarra
             "routing, call set_fit_request(sample_weight=True) on the steps that take it"
         )
     return estimator.fit(X, y, **parameters)
+
+
+def score_weighted(scorer: Any, model: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None) -> float:
+    """Score of a model, weighted if there are weights and the scorer takes them, which only a call can tell."""
+    if sample_weight is not None:
+        with suppress(TypeError):
+            return float(scorer(model, X, y, sample_weight=sample_weight))
+    return float(scorer(model, X, y))

@@ -366,6 +366,15 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         ranking, decision = fresh(self, stop=n_top, min_features=None)._select(candidates, y, rule)
         return decision.ranking or ranking
 
+    def for_draws(self) -> Ranker:
+        """The copy of this ranker with which a probe ranks features among permuted copies of them, in every draw.
+
+        A feature unrelated to the target and its copy are ranked alike, whatever the search, so that a coarser one
+        keeps a probe calibrated. Methods override it that can save work that way, or that cannot rank other columns
+        than those of ``X`` and say so.
+        """
+        return fresh(self)
+
     def _rng(self) -> np.random.RandomState:
         return check_random_state(self.get_params(deep=False).get("random_state"))
 

@@ -22,6 +22,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR
 
 from tamis import SensitivityRanking
 from tamis.rank.model._model_derivatives import find_derivatives
+from tamis.stop import MonteCarloProbe
 from tests.oracles import networks as oracle
 
 WEIGHTS = np.array([2.0, 0.0, -3.0, 0.5])
@@ -135,6 +136,40 @@ def test_a_model_may_be_cloned_and_set(table):
     np.testing.assert_allclose(
         ranker.set_params(estimator=linear, standardize=False, stop=None).fit(X, y).scores_, WEIGHTS**2
     )
+
+
+def trained_models(X):
+    y = X @ WEIGHTS
+    return {
+        "callable": linear,
+        "module": torch.nn.Linear(4, 1),
+        "fitted": LinearRegression().fit(X, y),
+        "frozen": FrozenEstimator(LinearRegression().fit(X, y)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["callable", "module", "fitted", "frozen"])
+def test_of_a_model_that_was_trained_before_all_features_stay_that_its_outputs_depend_on(table, kind):
+    X, y = table
+    found = SensitivityRanking(trained_models(X)[kind]).fit(X, y)
+    assert found.n_features_ == found.n_chosen_ == (4 if kind == "module" else 3)  # a weight is zero
+    assert "the model's outputs depend on" in found.stop_.reason
+    assert "a model trained before" in found.stop_.reason
+
+
+@pytest.mark.parametrize("kind", ["callable", "module", "fitted", "frozen"])
+def test_a_model_that_was_trained_before_knows_no_permuted_copies(table, kind):
+    X, y = table
+    with pytest.raises(ValueError, match=r"was trained on the columns of X .*; give an unfitted model, or a number"):
+        SensitivityRanking(trained_models(X)[kind], stop=MonteCarloProbe(n_draws=19)).fit(X, y)
+
+
+def test_an_unfitted_model_is_judged_by_permuted_copies():
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((100, 6))
+    found = SensitivityRanking(LinearRegression()).fit(X, X[:, 2] + 0.3 * rng.standard_normal(100))
+    assert found.get_support(indices=True).tolist() == [2]
+    assert "permuted copies" in found.stop_.reason
 
 
 def test_derivatives_are_recorded_even_where_the_caller_has_turned_that_off(table):

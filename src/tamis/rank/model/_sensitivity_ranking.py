@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,10 +13,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Candidates, Ranking
+from tamis.base import Candidates, Ranker, Ranking, StoppingRule, rule_class
 from tamis.base._validation import known_names
 from tamis.kernels.arrays.scaling import standard_deviations, standardize_columns
-from tamis.kernels.arrays.tolerances import TRAINED_TIE
+from tamis.kernels.arrays.tolerances import ROUNDING, TRAINED_TIE
 from tamis.rank.model._model_derivatives import fit_quietly, is_fitted, is_model, measure_model
 from tamis.rank.neural._supervised import NetworkRanker
 from tamis.rank.neural._torch import choose_device, load_torch, recorded
@@ -43,7 +44,8 @@ class SensitivityRanking(NetworkRanker):
         and gets points in the precision and on the device of its parameters; another callable gets those of ``X`` and
         ``device``. None trains a network on ``X`` and ``y`` first.
     stop : rule, str, int, float or None, default="auto"
-        How many to keep; "auto" keeps those that rank above permuted copies of all features, at a risk of 5 %.
+        How many to keep; "auto" keeps those that rank above permuted copies of all features, at a risk of 5 %. Of a
+        model that was trained before, which knows no copies, it keeps all features that the outputs depend on.
     keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     norm : {"l2", "l1"}, default="l2"
@@ -65,6 +67,8 @@ class SensitivityRanking(NetworkRanker):
         As for every ranker.
     certificate_ : dict
         ``converged``, ``n_iter`` and ``objective`` of the training, where there is one.
+    n_chosen_ : int
+        How many features the outputs depend on.
 
     Notes
     -----
@@ -76,9 +80,12 @@ class SensitivityRanking(NetworkRanker):
     scikit-learn's ``clone``, which model selection makes of a ranker, forgets what a given model has learned, so that
     it is fitted on the rows at hand; ``sklearn.frozen.FrozenEstimator`` keeps it.
 
-    Of torch models: one backward pass per output and block of rows, after the training if there is one. ``y`` is not
-    looked at where a model is given that was trained. The outputs of our own network are the standardized quantity or
-    the logits of the classes, less their mean over the classes, which no prediction depends on.
+    ``y`` is not looked at where a model is given that was trained before. MonteCarloProbe refuses such a model, for it
+    would have to be trained anew, on more columns: give it unfitted.
+
+    Of torch models: one backward pass per output and block of rows, after the training if there is one. The outputs of
+    our own network are the standardized quantity or the logits of the classes, less their mean over the classes, which
+    no prediction depends on.
 
     Of our own network: a column's first weights are random combinations of its own values, so that neither the order of
     the columns nor their signs matter (that of the rows does, as another seed would). Copies of a column enter once and
@@ -107,6 +114,8 @@ class SensitivityRanking(NetworkRanker):
     >>> SensitivityRanking(SVC(), stop=1).fit(X, X[:, 1] > 0).get_feature_names_out()
     array(['x1'], dtype=object)
     """
+
+    provides: ClassVar[frozenset[str]] = NetworkRanker.provides | {"own_choice"}
 
     _parameter_constraints: ClassVar[dict] = {
         **NetworkRanker._parameter_constraints,  # the estimator is checked where it is used
@@ -146,7 +155,34 @@ class SensitivityRanking(NetworkRanker):
         self.device = device
         self.random_state = random_state
 
+    def _is_trained(self) -> bool:
+        """Whether a model is given that is taken as it is."""
+        return self.estimator is not None and (not is_model(self.estimator) or is_fitted(self.estimator))
+
+    def _stopping_rule(self) -> StoppingRule:
+        if isinstance(self.stop, str) and self.stop == "auto" and self._is_trained():
+            return rule_class("own-choice")()
+        return super()._stopping_rule()
+
+    def for_draws(self) -> Ranker:
+        """As for every ranker; a model that was trained before is refused."""
+        if self._is_trained():
+            raise ValueError(
+                f"{type(self.estimator).__name__} was trained on the columns of X and cannot rank permuted copies "
+                "beside them; give an unfitted model, or a number of features as stop"
+            )
+        return super().for_draws()
+
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        ranking = self._rank_by_derivatives(candidates, y, rng)
+        scores = ranking.scores[ranking.order]
+        n_chosen = int(np.count_nonzero(scores > ROUNDING.float64 * scores.max(initial=0.0)))
+        reason = f"the model's outputs depend on {n_chosen} of {scores.size} features"
+        if self._is_trained():
+            reason += ", which is all that a model trained before can tell"
+        return replace(ranking, n_chosen=n_chosen, reason=reason)
+
+    def _rank_by_derivatives(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X, weight = candidates.table, candidates.sample_weight
         if is_model(self.estimator):
             return self._rank_by_estimator(np.asarray(X, dtype=float), np.asarray(y), weight, rng)

@@ -193,11 +193,20 @@ class Target:
         """Mean over the samples, the last axis, as often as each counts."""
         return by_sample @ self.share
 
-    def loss(self, outputs: Tensor) -> Tensor:
-        """Mean cross-entropy or squared error over the samples, which are the last axis but one."""
+    def losses(self, outputs: Tensor) -> Tensor:
+        """Cross-entropy or squared error of every sample; these are the last axis but one."""
         if self.is_class:
-            return -self.mean((outputs.log_softmax(dim=-1) * self.values).sum(dim=-1))
-        return self.mean((outputs - self.values).square().sum(dim=-1))
+            return -(outputs.log_softmax(dim=-1) * self.values).sum(dim=-1)
+        return (outputs - self.values).square().sum(dim=-1)
+
+    def loss(self, outputs: Tensor) -> Tensor:
+        """Their mean over the samples."""
+        return self.mean(self.losses(outputs))
+
+    def constant_outputs(self) -> Tensor:
+        """The outputs that are best where no input is known: logarithms of the frequencies of classes, or the mean."""
+        mean = self.share @ self.values
+        return torch.log(mean.clamp(min=0.5 * self.share.min())) if self.is_class else mean
 
     def loss_and_gradient(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Loss, and its gradient in the outputs."""
@@ -226,7 +235,7 @@ class Target:
         """Outputs without what no prediction depends on: the mean of the logits."""
         return outputs - outputs.mean(dim=-1, keepdim=True) if self.is_class else outputs
 
-    def rows(self, rows: slice) -> Target:
+    def rows(self, rows: slice | Tensor) -> Target:
         """The target of some of the samples, with their shares in the loss over all."""
         return Target(self.values[rows], self.is_class, self.share[rows])
 

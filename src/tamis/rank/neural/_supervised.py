@@ -90,6 +90,16 @@ class Task:
     generator: Any
     sample_weight: np.ndarray | None = None
 
+    def take_rows(self, rows: np.ndarray) -> Task:
+        """Some of the samples."""
+        import torch
+
+        places = torch.from_numpy(rows).to(self.Z.device)
+        part = self.target.rows(places)
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        target = replace(part, share=part.share / part.share.sum())
+        return replace(self, Z=self.Z[places], target=target, sample_weight=weight)
+
     def with_inputs(self, Z: Any) -> Task:
         """The same target, from other inputs."""
         return replace(self, Z=Z)
