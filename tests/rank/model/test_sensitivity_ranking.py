@@ -415,7 +415,9 @@ def test_a_scikit_learn_model_needs_no_torch():
 
 
 @pytest.mark.parametrize(
-    "estimator", [SVC(gamma=0.25), KernelRidge(kernel="rbf"), Ridge().fit(np.eye(4), range(4)), GaussianNB()], ids=str
+    "estimator",
+    [SVC(gamma=0.25, tol=1e-8), KernelRidge(kernel="rbf"), Ridge().fit(np.eye(4), range(4)), GaussianNB()],
+    ids=str,
 )
 def test_weights_of_rows_stand_for_repeated_rows(estimator):
     rng = np.random.RandomState(0)
