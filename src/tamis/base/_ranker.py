@@ -170,7 +170,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         context.call_on_fit_task_begin(estimator=self)
         try:
             row_groups = check_row_groups(row_groups, X)
-            self._frame_library = frame_library(X)
+            if library := frame_library(X):
+                self._frame_library = library
             X, y, sample_weight = self._validate(X, y, sample_weight)
             self.task_ = self._find_task(y)
             candidates = self._make_candidates(X, y, sample_weight)
@@ -234,7 +235,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
 
     def _reset(self) -> None:
         """Drop what an earlier fit found."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+        found = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
+        for name in (*found, *(vars(self).keys() & {"_forced_columns", "_excluded_columns", "_frame_library"})):
             delattr(self, name)
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
@@ -430,8 +432,9 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """Set the fitted attributes; arrays follow ``X`` to its namespace and device."""
         for name, value in candidates.fitted_attributes(ranking).items():
             setattr(self, name, value)
-        if self.ranks_columns():
+        if candidates.keep.size:
             self._forced_columns = frozenset(candidates.columns_of(candidates.keep).tolist())
+        if candidates.excluded.size:
             self._excluded_columns = frozenset(candidates.columns_of(candidates.excluded).tolist())
         ranking, decision = candidates.to_features(ranking, decision)
         support = np.zeros(ranking.scores.size, dtype=bool)
