@@ -74,16 +74,20 @@ def path_outputs(models: Sequence[LinearModel], table: Any) -> list[np.ndarray]:
     return [columns[:, np.searchsorted(ever, model.features)] @ model.coef + model.intercept for model in models]
 
 
-def one_standard_error(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, int, int]:
+def one_standard_error(errors: np.ndarray, weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, int, int]:
     """Mean and standard error over the folds, the place of the least mean, and the first within its standard error.
 
     Parameters
     ----------
     errors : ndarray of shape (n_folds, n_models)
         Of models that grow.
+    weight : ndarray of shape (n_folds,) or None
+        How often each row of ``errors`` counts.
     """
-    mean = errors.mean(axis=0)
-    spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.zeros_like(mean)
+    mean = np.average(errors, axis=0, weights=weight)
+    total = len(errors) if weight is None else float(weight.sum())
+    variance = np.average((errors - mean) ** 2, axis=0, weights=weight)
+    spread = np.sqrt(variance / (total - 1)) if total > 1 else np.zeros_like(mean)
     best = int(np.argmin(mean))
     return mean, spread, best, int(np.flatnonzero(mean <= mean[best] + spread[best])[0])
 

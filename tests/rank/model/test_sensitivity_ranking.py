@@ -15,6 +15,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge, SGDClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
@@ -410,3 +412,26 @@ def test_a_scikit_learn_model_needs_no_torch():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [SVC(gamma=0.25, tol=1e-8), KernelRidge(kernel="rbf"), Ridge().fit(np.eye(4), range(4)), GaussianNB()],
+    ids=str,
+)
+def test_weights_of_rows_stand_for_repeated_rows(estimator):
+    rng = np.random.RandomState(0)
+    X = 2.0 * rng.standard_normal((40, 4)) + np.array([0.0, 1.0, 0.0, 3.0])
+    y = X[:, 0] + 0.3 * rng.standard_normal(40) > 0.3
+    weight = np.tile([1.0, 3.0, 0.0, 2.0], 10)
+    rows = rng.permutation(np.repeat(np.arange(40), weight.astype(int)))
+    for norm in ("l2", "l1"):
+        weighted = SensitivityRanking(estimator, stop=2, norm=norm).fit(X, y, sample_weight=weight)
+        repeated = SensitivityRanking(estimator, stop=2, norm=norm).fit(X[rows], y[rows])
+        np.testing.assert_allclose(weighted.scores_, repeated.scores_, rtol=1e-3)
+
+
+def test_weights_of_rows_are_refused_by_an_estimator_that_takes_none():
+    X = np.random.RandomState(0).standard_normal((20, 2))
+    with pytest.raises(ValueError, match="takes none in fit"):
+        SensitivityRanking(KNeighborsRegressor(), stop=1).fit(X, X[:, 0], sample_weight=np.ones(20))

@@ -113,7 +113,7 @@ def test_the_choice_is_the_fewest_within_one_standard_error_of_the_loss_of_held_
     rng = again._rng()
     candidates = ColumnCandidates(X)
     super(NNFS, again)._rank(candidates, y, rng)  # the ranking on all rows draws first
-    losses = again._held_out_losses(candidates, y, rng)
+    losses = again._eliminate_on_fewer_rows(candidates, y, rng).losses
     assert sorted(losses) == list(range(7))
     assert {each.size for each in losses.values()} == {16}
     _, _, _, chosen = one_standard_error(np.column_stack([losses[size] for size in range(7)]))

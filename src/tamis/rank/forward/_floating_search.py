@@ -130,7 +130,7 @@ def forward_order(criterion: Criterion, allowed: np.ndarray, first: Features = (
 
 
 def information_criterion(
-    explained: np.ndarray, sizes: np.ndarray, *, n_samples: int, n_columns: int, n_targets: float
+    explained: np.ndarray, sizes: np.ndarray, *, n_samples: float, n_columns: int, n_targets: float
 ) -> np.ndarray:
     r"""Extended Bayesian information criterion of least squares, for few samples; lower is better.
 
@@ -142,7 +142,7 @@ def information_criterion(
         J, the share of the variance of the targets that sets explain.
     sizes : ndarray of int of shape (n_sizes,)
         k, the columns of each, at most n - 3.
-    n_samples, n_columns : int
+    n_samples, n_columns : float, int
         n, and D among which the sets were searched for.
     n_targets : float
         r, the effective number of targets.

@@ -8,12 +8,21 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.model_selection import cross_val_score
+from sklearn.metrics import check_scoring
 
 from tamis._sklearn import HasMethods, Interval, StrOptions
-from tamis.base import Candidates, Ranker, Ranking, Step, split_rows, track
+from tamis.base import (
+    Candidates,
+    Ranking,
+    Step,
+    WeightedRanker,
+    fit_weighted,
+    score_weighted,
+    split_rows,
+    track,
+)
 from tamis.kernels.arrays.scaling import rescale_columns, standardize_columns, varying_columns
 from tamis.kernels.arrays.targets import encode_target
 from tamis.rank._validation import one_standard_error
@@ -31,7 +40,7 @@ from tamis.rank.forward._floating_search import (
 _PATIENCE = 5  # features beyond the best set after which the method itself ends the search
 
 
-class FloatingSelection(Ranker):
+class FloatingSelection(WeightedRanker):
     r"""Keep the set that forward selection with steps back finds (sequential forward floating selection).
 
     .. math:: S \leftarrow S \cup \{\arg\max_j J(S \cup \{j\})\}, \qquad\text{then, while } \max_{j \in S}
@@ -105,6 +114,9 @@ class FloatingSelection(Ranker):
     Cross-validation of many sets is optimistic, on noise too: judge the result on other rows, or use
     ``stop=MonteCarloProbe(n_draws=19)``.
 
+    Weights of the rows count in least squares and in the number of rows n; an estimator has to take them in ``fit``,
+    and they go to the scorer where that takes them.
+
     Deviations from the paper: where a set that has grown is worse than one of that size seen before, the search goes on
     from the latter (Somol et al. 1999).
 
@@ -128,11 +140,11 @@ class FloatingSelection(Ranker):
     """
 
     one_shot: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = (Ranker.provides - {"nested"}) | {"own_choice"}
+    provides: ClassVar[frozenset[str]] = (WeightedRanker.provides - {"nested"}) | {"own_choice"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
-        **Ranker._parameter_constraints,
+        **WeightedRanker._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict"]), None],
         "n_beyond": [Interval(Integral, 0, None, closed="left")],
         "cv": ["cv_object"],
@@ -172,7 +184,8 @@ class FloatingSelection(Ranker):
         search = FloatingSearch.starting_from(criterion, candidates.keep.tolist())
         is_kept, reason = np.ones(candidates.n_candidates, dtype=bool), ""
         if n_top is None and self._method_sets_size():
-            chosen, reason = self._search_own(search, len(y))
+            weight = candidates.sample_weight
+            chosen, reason = self._search_own(search, len(y) if weight is None else float(weight.sum()))
             is_kept = np.isin(np.arange(candidates.n_candidates), chosen)
         elif n_top is not None and n_top > 0:
             n_columns = min(n_top + self.n_beyond, candidates.n_candidates)
@@ -191,10 +204,10 @@ class FloatingSelection(Ranker):
         ranking = Ranking.from_path(path, candidates.n_candidates, certificate)
         return replace(ranking, n_chosen=len(path), reason=reason) if reason else ranking
 
-    def _search_own(self, search: FloatingSearch, n_samples: int) -> tuple[Features, str]:
+    def _search_own(self, search: FloatingSearch, n_samples: float) -> tuple[Features, str]:
         """Search until the best set has not changed for a while; that set, and why it is kept."""
         n_columns = int(np.count_nonzero(search.criterion.can_enter(())))
-        most = n_columns if self.estimator is not None else min(n_columns, n_samples - 3)
+        most = n_columns if self.estimator is not None else min(n_columns, int(n_samples) - 3)
         patience = max(self.n_beyond, _PATIENCE)
         for size in track(self, search.run(most), task_name="include", total=None):
             losses = self._losses(search, n_samples, n_columns)
@@ -211,7 +224,7 @@ class FloatingSelection(Ranker):
             f"({-mean[chosen]:.4g} against {-mean[best]:.4g} +- {error[best]:.2g} with {len(sets[best])}); {searched}"
         )
 
-    def _losses(self, search: FloatingSearch, n_samples: int, n_columns: int) -> np.ndarray:
+    def _losses(self, search: FloatingSearch, n_samples: float, n_columns: int) -> np.ndarray:
         """What the number of features is chosen by, lower being better: a row per fold, a column per set."""
         if isinstance(search.criterion, Score):
             return -np.column_stack([search.criterion.figures(chosen) for chosen in search.sets()])
@@ -234,21 +247,28 @@ class FloatingSelection(Ranker):
         return path
 
     def _criterion(self, candidates: Candidates, y: np.ndarray) -> Criterion:
-        X = candidates.table
+        X, weight = candidates.table, candidates.sample_weight
         if self.estimator is None:
             values = encode_target(y, self.task).values
             values = values / np.abs(values).max()  # so that squares of large numbers do not overflow
-            return ExplainedVariance(standardize_columns(X.astype(float)), values - values.mean(axis=0))
+            Z, Y = standardize_columns(X.astype(float), weight), values - np.average(values, axis=0, weights=weight)
+            root = 1.0 if weight is None else np.sqrt(weight)[:, None]
+            return ExplainedVariance(root * Z, root * Y)
         varies = np.zeros(X.shape[1], dtype=bool)
-        varies[varying_columns(rescale_columns(X))] = True
+        varies[varying_columns(rescale_columns(X), weight)] = True
         is_classes = is_classifier(self.estimator)
         folds = split_rows(
             self.cv, X, y, classifier=is_classes, kept_rows=self._kept_rows, row_groups=candidates.row_groups
         )
         without = DummyClassifier() if is_classes else DummyRegressor()
+        scorer = check_scoring(self.estimator, scoring=self.scoring)
+
+        def fold_score(columns: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
+            Z, (of_train, of_test) = X[:, columns], (None, None) if weight is None else (weight[train], weight[test])
+            model = fit_weighted(clone(self.estimator if columns.size else without), Z[train], y[train], of_train)
+            return score_weighted(scorer, model, Z[test], y[test], of_test)
 
         def fold_scores(columns: np.ndarray) -> np.ndarray:
-            model = self.estimator if columns.size else without
-            return cross_val_score(model, X[:, columns], y, cv=folds, scoring=self.scoring, error_score="raise")
+            return np.array([fold_score(columns, *fold) for fold in folds])
 
         return Score(fold_scores, varies)

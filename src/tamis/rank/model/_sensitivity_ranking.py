@@ -91,6 +91,9 @@ class SensitivityRanking(NetworkRanker):
     the columns nor their signs matter (that of the rows does, as another seed would). Copies of a column enter once and
     share its score; constant columns never enter.
 
+    Weights of the rows count in the training, in standard deviations and in the mean of the derivatives; an estimator
+    that is fitted here has to take them.
+
     A steep output is no proof that a feature matters, nor a flat one of the contrary: models that saturate are flat
     where they are sure. :class:`FQI` looks at the outputs themselves.
 
@@ -180,23 +183,29 @@ class SensitivityRanking(NetworkRanker):
         return replace(ranking, n_chosen=n_chosen, reason=reason)
 
     def _rank_by_derivatives(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
+        X, weight = candidates.table, candidates.sample_weight
         if is_model(self.estimator):
-            return self._rank_by_estimator(np.asarray(X, dtype=float), np.asarray(y), rng)
+            return self._rank_by_estimator(np.asarray(X, dtype=float), np.asarray(y), weight, rng)
         torch = load_torch(type(self).__name__)
         with recorded(torch):
-            return self._rank_by_network(torch, X, y, rng) if self.estimator is None else self._rank_by_model(torch, X)
+            if self.estimator is None:
+                return self._rank_by_network(torch, candidates, y, rng)
+            return self._rank_by_model(torch, X, weight)
 
-    def _rank_by_network(self, torch: Any, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank_by_network(
+        self, torch: Any, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
+    ) -> Ranking:
         """Sensitivities of a network that is trained first."""
-        task = self._task(X, y, rng)
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
         training = self._train(network, task)
-        found = sensitivity(torch, lambda Z: task.target.center(network(Z)), task.Z, self.norm).cpu().numpy()
-        ranking = Ranking.from_scores(task.inputs.share(found))
+        found = sensitivity(
+            torch, lambda Z: task.target.center(network(Z)), task.Z, self.norm, candidates.sample_weight
+        )
+        ranking = Ranking.from_scores(task.inputs.share(found.cpu().numpy()))
         return Ranking(ranking.order, ranking.scores, certificate=self._certify([training]))
 
-    def _rank_by_model(self, torch: Any, X: np.ndarray) -> Ranking:
+    def _rank_by_model(self, torch: Any, X: np.ndarray, weight: np.ndarray | None) -> Ranking:
         """Sensitivities of the given model."""
         if not callable(self.estimator):
             raise ValueError(
@@ -205,18 +214,20 @@ class SensitivityRanking(NetworkRanker):
             )
         points, model = torch.as_tensor(X), self.estimator
         if not isinstance(model, torch.nn.Module):
-            found = sensitivity(torch, model, points.to(choose_device(torch, self.device)), self.norm)
-            return Ranking.from_scores(self._in_units(X, found.cpu().numpy()))
+            found = sensitivity(torch, model, points.to(choose_device(torch, self.device)), self.norm, weight)
+            return Ranking.from_scores(self._in_units(X, found.cpu().numpy(), weight))
         if (parameter := next(model.parameters(), None)) is not None:
             points = points.to(device=parameter.device, dtype=parameter.dtype)
         training = model.training
         try:
-            found = sensitivity(torch, model.eval(), points, self.norm)
-            return Ranking.from_scores(self._in_units(X, found.cpu().numpy()))
+            found = sensitivity(torch, model.eval(), points, self.norm, weight)
+            return Ranking.from_scores(self._in_units(X, found.cpu().numpy(), weight))
         finally:
             model.train(training)
 
-    def _rank_by_estimator(self, X: np.ndarray, y: np.ndarray, rng: np.random.RandomState) -> Ranking:
+    def _rank_by_estimator(
+        self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, rng: np.random.RandomState
+    ) -> Ranking:
         """Sensitivities of a scikit-learn model."""
         certificate: dict[str, Any] = {"converged": True}
         model, in_deviations = self.estimator, False
@@ -226,10 +237,11 @@ class SensitivityRanking(NetworkRanker):
             model, in_deviations = clone(model), self.standardize
             seeds = {name: seed for name, seed in model.get_params().items() if name.split("__")[-1] == "random_state"}
             model.set_params(**{name: rng.randint(2**31 - 1) for name, seed in seeds.items() if seed is None})
-            X = standardize_columns(X) if in_deviations else X
-            certificate = self._certify_fit(*fit_quietly(model, X, y))
-        found = measure_model(model, X, self.norm, self.width * standard_deviations(X))
-        ranking = Ranking.from_scores(self._in_units(X, found, by_deviation=not in_deviations), rounding=TRAINED_TIE)
+            X = standardize_columns(X, weight) if in_deviations else X
+            certificate = self._certify_fit(*fit_quietly(model, X, y, weight))
+        found = measure_model(model, X, self.norm, self.width * standard_deviations(X, weight), weight)
+        scores = self._in_units(X, found, weight, by_deviation=not in_deviations)
+        ranking = Ranking.from_scores(scores, rounding=TRAINED_TIE)
         return Ranking(ranking.order, ranking.scores, certificate=certificate)
 
     def _check_names(self, model: Any) -> None:
@@ -250,9 +262,11 @@ class SensitivityRanking(NetworkRanker):
         self.n_iter_ = n_iter
         return {"converged": converged, "n_iter": n_iter}
 
-    def _in_units(self, X: np.ndarray, found: np.ndarray, *, by_deviation: bool = True) -> np.ndarray:
+    def _in_units(
+        self, X: np.ndarray, found: np.ndarray, weight: np.ndarray | None, *, by_deviation: bool = True
+    ) -> np.ndarray:
         """Per standard deviation, if asked and not yet so; NaN for constant columns."""
-        deviations = standard_deviations(X)
+        deviations = standard_deviations(X, weight)
         unit = deviations if self.standardize and by_deviation else np.ones(X.shape[1])
         if not np.isfinite(found).all():
             raise ValueError(
@@ -262,8 +276,12 @@ class SensitivityRanking(NetworkRanker):
         return np.where(deviations > 0, scores, np.nan)
 
 
-def sensitivity(torch: Any, model: Callable[[Any], Any], points: Any, norm: str) -> Any:
+def sensitivity(
+    torch: Any, model: Callable[[Any], Any], points: Any, norm: str, sample_weight: np.ndarray | None = None
+) -> Any:
     """Mean over the points of the squared ("l2") or absolute ("l1") derivatives of all outputs in every input."""
+    weight = np.ones(len(points)) if sample_weight is None else sample_weight
+    share = torch.from_numpy(weight / weight.sum()).to(points)
     total = points.new_zeros(points.shape[1])
     height = max(1, _BLOCK // points.shape[1])
     for top in range(0, len(points), height):
@@ -275,5 +293,5 @@ def sensitivity(torch: Any, model: Callable[[Any], Any], points: Any, norm: str)
             raise ValueError("the model's outputs do not depend on its inputs in a way that torch can differentiate")
         for output in outputs.reshape(len(block), -1).T:
             (derivative,) = torch.autograd.grad(output.sum(), block, retain_graph=True, materialize_grads=True)
-            total += (derivative.square() if norm == "l2" else derivative.abs()).sum(dim=0)
-    return total / len(points)
+            total += share[top : top + height] @ (derivative.square() if norm == "l2" else derivative.abs())
+    return total

@@ -151,41 +151,42 @@ class NNFS(EliminationRanker):
         ranking = super()._rank(candidates, y, rng)
         if not self._method_sets_size():
             return ranking
-        held_out = {} if interruption(self) else self._held_out_losses(candidates, y, rng)
-        if interruption(self) or not held_out:
+        held_out = None if interruption(self) else self._eliminate_on_fewer_rows(candidates, y, rng)
+        if interruption(self) or held_out is None:
             why = "the elimination was ended before its time" if interruption(self) else "too few rows to hold some out"
             return replace(ranking, n_chosen=ranking.order.size, reason=f"all that are ranked, for {why}")
         return self._choose(ranking, held_out)
 
-    def _held_out_losses(
+    def _eliminate_on_fewer_rows(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
-    ) -> dict[int, np.ndarray]:
-        """Losses of held-out rows with every number of inputs that an elimination on the other rows comes through."""
-        task = self._task(candidates.table, y, rng)
+    ) -> HeldOutElimination | None:
+        """An elimination that knows the losses of held-out rows with every number of inputs that it came through."""
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         values = task.target.values.cpu().numpy()
         codes = values.argmax(axis=1) if task.target.is_class else None
         rows = held_out_rows(self.validation_fraction, codes, candidates.row_groups, len(values), rng)
         if not 2 <= rows.size <= len(values) - 2:
-            return {}
+            return None
         seen, unseen = task.take_rows(np.setdiff1d(np.arange(len(values)), rows)), task.take_rows(rows)
         network = self._start(seen)
         first = self._fit_network(network, seen)
         elimination = HeldOutElimination(network, seen, np.arange(seen.Z.shape[1]), [first], self._fit_network, unseen)
         elimination.keep = candidates.keep
         self._eliminate(elimination)
-        return elimination.losses
+        return elimination
 
-    def _choose(self, ranking: Ranking, held_out: Mapping[int, np.ndarray]) -> Ranking:
+    def _choose(self, ranking: Ranking, held_out: HeldOutElimination) -> Ranking:
         """The ranking with the fewest inputs whose held-out loss is within one standard error of the lowest."""
-        sizes = sorted(held_out)
-        mean, error, best, chosen = one_standard_error(np.column_stack([held_out[size] for size in sizes]))
+        sizes = sorted(held_out.losses)
+        losses = np.column_stack([held_out.losses[size] for size in sizes])
+        mean, error, best, chosen = one_standard_error(losses, held_out.unseen.sample_weight)
         known = dict(zip(sizes, mean.tolist(), strict=True))
         path = []
         for step in ranking.path:
             loss = known.get(step.info.get("n_inputs", -1))
             path.append(step if loss is None else replace(step, info={**step.info, "held_out_loss": loss}))
         reason = (
-            f"the fewest inputs whose loss on {len(held_out[0])} held-out rows is within one standard error of the "
+            f"the fewest inputs whose loss on {len(losses)} held-out rows is within one standard error of the "
             f"lowest: {sizes[chosen]} ({mean[chosen]:.4g} against {mean[best]:.4g} +- {error[best]:.2g} with "
             f"{sizes[best]})"
         )
@@ -194,7 +195,7 @@ class NNFS(EliminationRanker):
     def _start_elimination(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
     ) -> NetworkElimination:
-        task = self._task(candidates.table, y, rng)
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
         trainings = [self._fit_network(network, task)]
         return NetworkElimination(network, task, np.arange(task.Z.shape[1]), trainings, self._fit_network)
