@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
@@ -198,9 +198,12 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             return "unsupervised"
         if len(self.tasks) == 1:
             return next(iter(self.tasks))
-        task = self.get_params(deep=False).get("task", "auto")
-        if task != "auto":
-            return task
+        parameters = self.get_params(deep=False)
+        if parameters.get("task", "auto") != "auto":
+            return parameters["task"]
+        estimator = parameters.get("estimator")
+        if isinstance(estimator, BaseEstimator) and (is_classifier(estimator) or is_regressor(estimator)):
+            return "classification" if is_classifier(estimator) else "regression"
         return infer_task(y) if y.ndim == 1 else "regression"
 
     def _tell_of_target(self, y: np.ndarray | None) -> None:
