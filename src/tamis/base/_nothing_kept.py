@@ -19,6 +19,7 @@ _N_DRAWS = 19  # the fewest that can tell a risk of 5 %
 _MOST_ROWS = 1000
 _MOST_COLUMNS = 2000
 _MOST_NAMED = 3
+_LARGEST = 1e38  # trees read single precision
 
 
 class NothingKeptWarning(UserWarning):
@@ -101,4 +102,5 @@ def _dense_part(table: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray
     """Some rows and columns of a table of any library as a dense numpy array."""
     if sparse.issparse(table):
         return table.tocsr()[rows][:, columns].toarray()
-    return np.asarray(move_to(table, xp=np, device="cpu"))[np.ix_(rows, columns)].astype(float)
+    part = np.asarray(move_to(table, xp=np, device="cpu"))[np.ix_(rows, columns)].astype(float)
+    return np.clip(part, -_LARGEST, _LARGEST)

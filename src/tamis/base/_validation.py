@@ -151,7 +151,10 @@ def split_rows(
     number of folds keeps the rows of a group together, where there are groups.
     """
     if row_groups is not None and (cv is None or isinstance(cv, Integral)):
-        n_folds = min(5 if cv is None else int(cv), np.unique(row_groups).size)
+        n_groups = np.unique(row_groups).size
+        if n_groups < 2:
+            raise ValueError("row_groups holds one label only: rows of at least two groups are needed to split them")
+        n_folds = min(5 if cv is None else int(cv), n_groups)
         cv = StratifiedGroupKFold(n_folds) if classifier else GroupKFold(n_folds)
     splitter = check_cv(cv, y, classifier=classifier)
     try:

@@ -34,6 +34,17 @@ def positive(text: str) -> int:
     return int(text)
 
 
+class _Once(argparse.Action):
+    """An option that may be given once: of two values the first would be lost without a word."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        if vars(namespace).get(self.dest) is not None:
+            raise argparse.ArgumentError(self, "is given twice, but one column is explained at a time")
+        setattr(namespace, self.dest, values)
+
+
 def add_global_options(parser: argparse.ArgumentParser, default: Any = False) -> None:
     """Options that every command has, before or after its name."""
     group = parser.add_argument_group("for every command")
@@ -78,6 +89,7 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--target",
         metavar="NAME",
+        action=_Once,
         help="column to explain; text makes it a classification. .npz, .mat and svmlight files have one, 'y'",
     )
     group.add_argument(

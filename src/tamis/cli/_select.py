@@ -37,6 +37,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace, env: Environment) -> int:
     from tamis.cli._fit import check_options, exit_code, file_field, fit, load, report_of, say_what_was_done
     from tamis.cli._methods import Settings, make_ranker, make_stop, method_class
+    from tamis.cli._naming import enumerate_names
     from tamis.cli._render import feature_table, json_object
     from tamis.cli._results import curve_label, kept_features
     from tamis.cli._write import check_destination, check_writable, write
@@ -77,7 +78,8 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
         env.emit(feature_table(features, curve=curve_label(selector)))
     env.say(f"kept {len(features)} of {table.n_features} features: {reason}")
     if args.out is not None:
-        env.say(f"wrote {args.out}")
+        names = enumerate_names([feature.name for feature in features])
+        env.say(f"wrote {args.out}" + (f": {names}" if names else ""))
     return exit_code(selector)
 
 

@@ -56,6 +56,8 @@ def check_table(X: Any, y: Any = None, *, task: str = "auto") -> Findings:
     constant: 'b' is 5 in every row; it is not ranked
     """
     source = _read(X)
+    if source.n_rows == 0:
+        raise ValueError("the table has no rows: there is nothing to check")
     target = read_target(y, source.n_rows)
     is_single = target is not None and target.size == source.n_rows
     return find(source, target.ravel() if target is not None and is_single else None, task)

@@ -14,6 +14,7 @@ from tamis.table._source import Source
 
 _FAR_OUT = 10.0  # robust standard deviations of the target
 _MOST_NAMED = 5
+_LARGEST = 1e38  # trees read single precision
 _FEWEST_ROWS = 5  # of a class, and of rows with and without a value
 _LEAK = 0.99  # share of the target that one column explains on other rows
 _MOST_TREES = 100  # columns that are looked at closely
@@ -150,6 +151,7 @@ def _explained_by_tree(values: np.ndarray, y: np.ndarray, task: str, halves: lis
     tree = DecisionTreeClassifier if task == "classification" else DecisionTreeRegressor
     shares = []
     for train, test in (halves, halves[::-1]):
+        values = np.clip(values, -_LARGEST, _LARGEST)
         predicted = tree(min_samples_leaf=2, random_state=0).fit(values[train], y[train]).predict(values[test])
         shares.append(_share(predicted, y[test], task))
         if shares[-1] < _LEAK:

@@ -66,7 +66,12 @@ def _has_decimal_comma(bodies: Sequence[str]) -> bool:
 
 def _number(body: str, has_decimal_comma: bool) -> float:
     text = re.sub(r"[\s'_]", "", body)
-    text = text.replace(".", "").replace(",", ".") if has_decimal_comma and "," in text else text.replace(",", "")
+    # a column of decimal commas has points between thousands, also in cells without a comma
+    is_thousands = has_decimal_comma and re.fullmatch(r"[-+]?\d{1,3}(\.\d{3})+", text)
+    if (has_decimal_comma and "," in text) or is_thousands:
+        text = text.replace(".", "").replace(",", ".")
+    else:
+        text = text.replace(",", "")
     try:
         return float(text)
     except ValueError:

@@ -117,8 +117,10 @@ def _read_frame(frame: Any) -> Source:
 
 
 def _read_mapping(columns: Mapping[Any, Any]) -> Source:
-    arrays = {str(name): np.asarray(values) for name, values in columns.items()}
-    n_rows = len(next(iter(arrays.values()), ()))
+    arrays = {str(name): np.atleast_1d(np.asarray(values)) for name, values in columns.items()}
+    if len(arrays) < len(columns):
+        raise ValueError(f"two columns of X have one name: give the {len(columns)} columns different names")
+    n_rows = max((len(values) for values in arrays.values()), default=0)
     if guilty := [name for name, values in arrays.items() if values.shape != (n_rows,)]:
         raise ValueError(f"X holds, as {enumerate_names(guilty)}, no array of {n_rows} values: give one value per row")
     numeric = [j for j, values in enumerate(arrays.values()) if values.dtype.kind in "fiu"]

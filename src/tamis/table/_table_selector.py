@@ -160,9 +160,13 @@ class TableSelector(SelectorMixin, BaseEstimator):
         -------
         self
         """
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)  # a fit that fails must not leave what an earlier one found
         ranker = self._fresh_ranker(sample_weight)
         X = self._read_input(X, reset=True)
         source = read_source(X)
+        if source.n_rows < 2:
+            raise ValueError(f"Found array with {source.n_rows} sample(s) while a minimum of 2 is required: add rows")
         y = read_target(y, source.n_rows)
         if y is None and ranker.supervised:
             raise ValueError("This TableSelector estimator requires y to be passed, but the target y is None")

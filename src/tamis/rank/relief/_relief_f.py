@@ -11,6 +11,7 @@ import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, track
+from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
 from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.rank.relief._mixed_columns import prepare_rows
@@ -177,6 +178,8 @@ class ReliefF(Ranker):
                 rows, target, references, self.n_neighbors, self.sigma, power, self._watch
             )
         scores[constant] = 0.0
+        if has_missing(X):  # chances that differ by few values tell little: what a column tells where it is known
+            scores = scores * np.mean(~np.isnan(X), axis=0)
         scores = candidates.sum_members(scores)
         scores[candidates.sum_members(np.asarray(~constant, dtype=float)) == 0] = _WORST
         ranking = Ranking.from_scores(scores, rounding=ROUNDING.of(X))
