@@ -13,16 +13,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_diabetes, load_iris, load_wine
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GroupKFold
+from sklearn.tree import DecisionTreeClassifier
 
 from tamis import FisherScore, ForwardLeastSquares, GramSchmidt, MaxVariance, NeighborFaithful, RandomSelection
 from tamis.assess._compare import compare
 from tamis.assess._comparison import Comparison
-from tamis.assess._criteria import split_rows
+from tamis.assess._criteria import Criterion, split_rows
 from tamis.assess._fit import fit_score
 from tamis.assess._knn import knn_accuracy
 from tamis.base import Ranker, Ranking
 from tamis.dictionary import Monomials
+from tamis.table import TableSelector
 
 WINE = load_wine(return_X_y=True)
 REFERENCES = ["random", "all features"]
@@ -327,8 +332,10 @@ def test_frames_are_read_as_arrays_and_errors_name_their_columns():
     with pytest.warns(RuntimeWarning, match="cannot rank column 0"):
         compare([Failing()], frame, ks=[3])
     frame.loc[3, "column 2"] = np.nan
-    with pytest.raises(ValueError, match=r"data set 'a': .*column 'column 2' holds 1 missing value"):
-        compare([FisherScore()], {"a": (frame, y)}, ks=[3])
+    with pytest.raises(ValueError, match="'fit' is for numbers, and data set 'a' holds text or missing values"):
+        compare([FisherScore()], {"a": (frame, y)}, ks=[3], metrics="fit")
+    with pytest.raises(ValueError, match=r"data set 'a': .*NaN|data set 'a': .*missing"):
+        compare([FisherScore()], {"a": (frame.to_numpy(), y)}, ks=[3])
 
 
 def test_polars_frames_are_read_too():
@@ -353,10 +360,10 @@ def test_labels_may_be_text_and_bunches_are_unpacked():
     assert values(table, dataset="plain") == values(table, dataset="text") == values(table, dataset="bunch")
 
 
-def test_a_regression_target_is_ranked_and_judged_by_fit():
+def test_a_regression_target_is_ranked_and_judged_by_fit_and_by_its_neighbors():
     X = WINE[0]
     table = compare([GramSchmidt(), ForwardLeastSquares()], X[:, 1:], X[:, 0], ks=[2])
-    assert {row["metric"] for row in table.rows} == {"fit"}
+    assert {row["metric"] for row in table.rows} == {"fit", "knn_r2"}
     assert {row["error"] for row in table.rows} == {""}
 
 
@@ -558,3 +565,140 @@ def test_a_real_data_set_gives_the_figures_of_the_thesis():
     table = compare([MaxVariance()], datasets.load("yale"), ks=[100], metrics="fit-thesis")
     assert values(table, ranker="all features")[0] == pytest.approx(0.712, abs=5e-4)
     assert np.mean(values(table, ranker="random")) == pytest.approx(0.696, abs=0.005)
+
+
+# quantities, models, folds, mixed tables
+
+
+DIABETES = load_diabetes(return_X_y=True)
+
+
+def test_classes_are_not_looked_for_in_rounded_quantities():
+    """The target of diabetes holds whole numbers, half of which come twice: no names, and no accuracy."""
+    with pytest.raises(ValueError, match=r"'knn_accuracy' needs classes.*'knn_r2'.*task='classification'"):
+        compare([MaxVariance()], *DIABETES, ks=[3], metrics="knn_accuracy")
+    with pytest.raises(ValueError, match=r"'knn_r2' needs quantities.*'knn_accuracy'"):
+        compare([MaxVariance()], *WINE, ks=[3], metrics="knn_r2")
+
+
+def test_the_task_chooses_the_metrics():
+    table = compare([GramSchmidt()], *DIABETES, ks=[3])
+    assert list(table.higher_is_better) == ["fit", "knn_r2"]
+    assert np.mean(values(table, ranker="GramSchmidt", metric="knn_r2")) > 0.1
+    whole = np.round(WINE[0][:, 0] * 2)  # could be either
+    both = [compare([MaxVariance()], WINE[0], whole, ks=[3], task=task) for task in ("classification", "regression")]
+    assert [list(table.higher_is_better)[1] for table in both] == ["knn_accuracy", "knn_r2"]
+
+
+def test_any_model_and_score_judges_held_out_rows():
+    X, y = WINE
+    tree = DecisionTreeClassifier(max_depth=3)
+    metric = Criterion.from_estimator(tree, "neg_log_loss")
+    table = compare([FisherScore()], X, y, ks=[2], metrics=metric, n_seeds=2)
+    assert metric.name == "DecisionTreeClassifier neg_log_loss"
+    train, test = split_rows(y, len(y), 0.3, 1)
+    kept = np.sort(FisherScore(stop=2).fit(X[train], y[train]).order_[:2])
+    model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X[train][:, kept], y[train])
+    expected = -log_loss(y[test], model.predict_proba(X[test][:, kept]))
+    assert values(table, ranker="FisherScore")[1] == pytest.approx(expected)
+
+
+def test_models_of_the_wrong_task_and_scores_that_do_not_exist_are_refused_before_any_work():
+    with pytest.raises(ValueError, match="needs classes"):
+        compare([MaxVariance()], *DIABETES, ks=[3], metrics=Criterion.from_estimator(DecisionTreeClassifier()))
+    with pytest.raises(ValueError, match="accuracyy"):
+        Criterion.from_estimator(DecisionTreeClassifier(), "accuracyy")
+
+
+@pytest.mark.parametrize(
+    "other", [DecisionTreeClassifier(max_depth=2), DecisionTreeClassifier(random_state=1)], ids=["depth", "seed"]
+)
+def test_results_of_another_model_are_not_taken_from_the_file(tmp_path, other):
+    path = tmp_path / "results.jsonl"
+    ran = []
+
+    def count(done, total):
+        ran.append(total)
+
+    def run(model, **more):
+        ran.clear()
+        metric = Criterion.from_estimator(model, name="tree")
+        compare([Plain()], *WINE, ks=[2], metrics=metric, results_file=path, progress=count, **more)
+        return len(ran)
+
+    assert run(DecisionTreeClassifier()) > 0
+    assert run(DecisionTreeClassifier()) == 0
+    assert run(other) > 0
+    assert run(other, cv=3) > 0
+    assert run(other, cv=3) == 0
+
+
+def test_each_fold_of_a_cross_validation_is_held_out_once():
+    table = compare([FisherScore()], *WINE, ks=[3], metrics="knn_accuracy", cv=4)
+    assert [row["seed"] for row in table.rows if row["ranker"] == "FisherScore"] == [0, 1, 2, 3]
+    assert {row["evaluation"] for row in table.rows} == {"held-out"}
+    assert table.summary()["n_seeds"] == [4, 10, 4]
+    with pytest.raises(ValueError, match="cv judges held-out rows"):
+        compare([MaxVariance()], *WINE, ks=[3], cv=4, evaluation="in-sample")
+
+
+@pytest.mark.parametrize("cv", [None, GroupKFold(3)], ids=["splits", "folds"])
+def test_rows_of_a_group_are_never_on_both_sides(cv):
+    """Each group is a cloud of its own with a label by chance: neighbors within it would give the label away."""
+    rng = np.random.RandomState(0)
+    patients = np.repeat(np.arange(30), 10)
+    X = rng.standard_normal((30, 6))[patients] + 0.01 * rng.standard_normal((300, 6))
+    y = rng.randint(2, size=30)[patients]
+    apart = compare([MaxVariance()], X, y, ks=[6], metrics="knn_accuracy-held-out", cv=cv, row_groups=patients)
+    mixed = compare([MaxVariance()], X, y, ks=[6], metrics="knn_accuracy-held-out")
+    assert np.mean(values(apart, ranker="MaxVariance")) < 0.75
+    assert np.mean(values(mixed, ranker="MaxVariance")) == 1.0
+    with pytest.raises(ValueError, match="cannot be split"):
+        compare([MaxVariance()], X, y, ks=[6], metrics="knn_accuracy-held-out", cv=GroupKFold(3))
+    with pytest.raises(ValueError, match="row_groups has 3"):
+        compare([MaxVariance()], X, y, ks=[6], row_groups=[1, 2, 3])
+
+
+@pytest.fixture(params=["pandas", "polars"])
+def passengers(request):
+    """Text, numbers with gaps, and a date; the text and one number tell the target."""
+    library = pytest.importorskip(request.param)
+    rng = np.random.RandomState(0)
+    n = 150
+    port = rng.choice(["north", "south", "east"], n)
+    fare = rng.standard_normal(n)
+    columns = {
+        "port": port.tolist(),
+        "fare": [None if rng.uniform() < 0.1 else float(value) for value in fare],
+        "noise": rng.standard_normal(n).tolist(),
+        "ticket": [f"t{k}" for k in rng.randint(40, size=n)],
+    }
+    y = np.where((port == "north").astype(float) + 0.8 * fare + 0.3 * rng.standard_normal(n) > 0.4, "yes", "no")
+    return library.DataFrame(columns), y
+
+
+def test_mixed_tables_are_ranked_by_source_column_and_judged_by_a_model(passengers, tmp_path):
+    path = tmp_path / "results.jsonl"
+    rankers = {"plain": FisherScore(), "own": TableSelector(GramSchmidt())}
+    table = compare(rankers, *passengers, ks=[2], results_file=path)
+    assert list(table.higher_is_better) == ["balanced_accuracy"]
+    assert not [row["error"] for row in table.rows if row["error"]]
+    for name in rankers:
+        assert np.mean(values(table, ranker=name)) > 0.8
+    assert np.mean(values(table, ranker="random")) < 0.8
+    again = compare(rankers, *passengers, ks=[2], results_file=path)
+    assert again.rows == table.rows  # read from the file, to the time that it took
+
+
+def test_mixed_tables_take_models_that_encode_by_themselves(passengers):
+    frame, y = passengers
+    forest = Criterion.from_estimator(RandomForestClassifier(20), "roc_auc")
+    assert np.mean(values(compare([GramSchmidt()], frame, y, ks=[2], metrics=forest), ranker="GramSchmidt")) > 0.8
+    raw = Criterion.from_estimator(DecisionTreeClassifier(), encode=False)
+    with pytest.warns(RuntimeWarning, match="could not convert"):
+        compare([GramSchmidt()], frame, y, ks=[2], metrics=raw)
+
+
+def test_mixed_tables_without_a_target_say_what_to_give(passengers):
+    with pytest.raises(ValueError, match="a mixed table without y"):
+        compare([MaxVariance()], passengers[0], ks=[2])

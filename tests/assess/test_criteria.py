@@ -33,7 +33,7 @@ LABELINGS = {
 
 
 def named(name: str) -> Criterion:
-    return resolve_criteria(name, labeled=True)[0]
+    return resolve_criteria(name, task="classification")[0]
 
 
 def value_of(criterion: Criterion, *, held_out: bool = False) -> float:
@@ -91,8 +91,8 @@ def test_the_balanced_error_rate_is_an_error_of_a_model_of_the_training_rows():
 
 
 def test_without_metrics_labels_decide():
-    assert [each.name for each in resolve_criteria(None, labeled=True)] == ["fit", "knn_accuracy"]
-    assert [each.name for each in resolve_criteria(None, labeled=False)] == ["fit"]
+    assert [each.name for each in resolve_criteria(None, task="classification")] == ["fit", "knn_accuracy"]
+    assert [each.name for each in resolve_criteria(None, task=None)] == ["fit"]
 
 
 def test_functions_and_criteria_may_be_mixed_with_names():
@@ -100,8 +100,8 @@ def test_functions_and_criteria_may_be_mixed_with_names():
         return support.size
 
     own = Criterion("own", breadth, higher_is_better=False)
-    assert [each.name for each in resolve_criteria(["fit", own, breadth], labeled=False)] == ["fit", "own", "breadth"]
-    assert resolve_criteria(breadth, labeled=False)[0].function is breadth
+    assert [each.name for each in resolve_criteria(["fit", own, breadth], task=None)] == ["fit", "own", "breadth"]
+    assert resolve_criteria(breadth, task=None)[0].function is breadth
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,11 @@ def test_functions_and_criteria_may_be_mixed_with_names():
 )
 def test_bad_metrics_are_refused(metrics, message):
     with pytest.raises(ValueError, match=message):
-        resolve_criteria(metrics, labeled=True)
+        resolve_criteria(metrics, task="classification")
 
 
 def test_all_lines_are_judged_held_out_once_a_ranker_is_supervised():
-    criteria = resolve_criteria(["fit", "purity", "balanced_error_rate"], labeled=True)
+    criteria = resolve_criteria(["fit", "purity", "balanced_error_rate"], task="classification")
     both = assign_evaluation(criteria, "auto", [])
     assert {kind: [each.name for each in group] for kind, group in both.items()} == {
         "in-sample": ["fit", "purity"],

@@ -134,4 +134,4 @@ def test_what_differs_by_noise_is_equal():
 
 def test_an_elimination_of_nothing_ranks_nothing():
     ranker = Eliminates([])
-    assert list(ranker._eliminate(ranker._start_elimination(ColumnCandidates(X), Y, None))) == []
+    assert ranker._eliminate(ranker._start_elimination(ColumnCandidates(X), Y, None)) == []

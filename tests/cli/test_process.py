@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 
 import tamis as library
 from tamis.base import rule_names
-from tamis.cli._methods import kebab, method_class
+from tamis.cli._catalog import CATALOG, COSTS, FAMILIES
+from tamis.cli._methods import all_methods, kebab, method_class
 from tamis.cli._parser import COMMANDS
 
 CORE_ONLY = """
@@ -72,11 +74,36 @@ def test_list_shows_every_method_and_rule_with_its_summary(tamis):
     assert all(method_class(name).__name__ == method["class"] for name, method in shown.items())
     assert [rule["name"] for rule in report["rules"]] == rule_names()
     text = tamis("list").out
+    words = " ".join(text.split())
     for entry in (*report["methods"], *report["rules"]):
         assert entry["summary"]
         assert entry["name"] in text
-        assert entry["summary"] in text
+        assert entry.get("use", entry["summary"]) in words
     assert "`" not in text
+
+
+def test_every_method_is_in_the_catalog_with_a_cost_and_a_family_that_are_explained():
+    assert set(CATALOG) >= {kebab(cls.__name__) for cls in all_methods()}
+    assert all(method_class(name) for name in CATALOG)
+    assert {cost for cost, _ in CATALOG.values()} <= set(COSTS)
+    assert {cls.__module__.split(".")[2] for cls in all_methods()} <= set(FAMILIES)
+
+
+def test_list_tells_the_tasks_of_a_method(tamis):
+    shown = {method["name"]: method["tasks"] for method in tamis("list", "--json").json["methods"]}
+    assert shown["gram-schmidt"] == ["classification", "regression"]
+    assert shown["fisher-score"] == ["classification"]
+    assert shown["laplacian-score"] == []
+    lines = dict(line.split()[:2] for line in tamis("list").out.splitlines() if re.match(r"  \w", line))
+    assert (lines["gram-schmidt"], lines["fisher-score"], lines["laplacian-score"]) == ("both", "classes", "none")
+
+
+@pytest.mark.parametrize("columns", ["80", "60"])
+def test_list_fits_a_narrow_terminal(columns, tamis, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = tamis("list").out.splitlines()
+    assert max(map(len, lines)) <= max(int(columns), 68)
+    assert any(line.startswith("  gram-schmidt") for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -115,5 +142,5 @@ def test_a_reader_that_goes_away_ends_the_program_quietly(csv: Path):
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()  # long before the program has anything to say
-        assert process.stderr.read() == ""
+        assert process.stderr.read() == "regression on 'y'\n"
         assert process.wait(timeout=60) == 0

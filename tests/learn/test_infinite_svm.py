@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tamis import InfiniteSVM
 from tamis.dictionary import RBF, BandPass, Columns, Dictionary, Monomials, Parameter, Pool
 from tamis.kernels.solvers.squared_hinge_group_lasso import SquaredHingeGroupLasso
+from tamis.learn._active_set import ActiveSetSearch
 from tests.oracles.hinge_fista import duality_gap, objective, solve_by_fista, violation
 
 # a search among draws may end before its last draws agree; where the end matters, the certificate is asked
@@ -639,3 +640,28 @@ def test_a_fold_that_lacks_a_class_is_refused():
     X, y = make_table(n=12, n_classes=3)
     folds = [(np.flatnonzero(y != 2), np.flatnonzero(y == 2))]
     refuses(InfiniteSVM(C="cv", cv=folds), X, y, "fold", "class")
+
+
+def test_ctrl_c_hands_back_the_rounds_so_far(monkeypatch):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((60, 12))
+    y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
+    model = InfiniteSVM(n_add=1, C=100.0, random_state=0)
+    rounds = ActiveSetSearch.rounds
+
+    def interrupted(*arguments):
+        for number, each in enumerate(rounds(*arguments)):
+            if number == 2:
+                raise KeyboardInterrupt
+            yield each
+
+    whole = clone(model).fit(X, y)
+    monkeypatch.setattr(ActiveSetSearch, "rounds", interrupted)
+    with pytest.warns(ConvergenceWarning, match="InfiniteSVM was interrupted after 2"):
+        model.fit(X, y)
+    assert model.certificate_["interrupted"]
+    assert not model.certificate_["converged"]
+    assert 0.5 <= model.score(X, y) <= 1.0
+    monkeypatch.undo()
+    assert model.fit(X, y).n_iter_ == whole.n_iter_
+    assert "interrupted" not in model.certificate_

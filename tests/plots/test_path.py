@@ -6,6 +6,7 @@ from matplotlib import pyplot
 from sklearn.linear_model import LinearRegression
 
 from tamis import CorrelationScore, GramSchmidt
+from tamis.base import StopDecision
 from tamis.datasets import make_linear
 from tamis.plots import PathDisplay
 from tamis.stop import CrossValidation, LeaveOneOut, Probe
@@ -20,7 +21,7 @@ def test_the_curve_the_threshold_and_the_cut_are_drawn(data):
     selector = GramSchmidt(stop=Probe(risk=0.01)).fit(*data)
     display = PathDisplay.from_estimator(selector)
     curve, cut, threshold = display.ax_.lines
-    np.testing.assert_array_equal(curve.get_ydata(), selector.stop_.curve)
+    np.testing.assert_array_equal(curve.get_ydata(), np.maximum(selector.stop_.curve, 1e-10))
     assert set(threshold.get_ydata()) == {0.01}
     assert set(cut.get_xdata()) == {selector.stop_.n_features + 0.5}
     assert display.ax_.get_ylabel() == "risk that a random feature does better"
@@ -61,3 +62,35 @@ def test_groups_are_drawn_as_groups():
     assert frame["kept"] == [True, False, False]
     assert frame["n_groups"] == [1, 2, 3]
     assert "groups" in display.ax_.get_xlabel()
+
+
+def drawn(curve, label="risk that a random feature does better", n_features=1):
+    curve = np.array(curve)
+    at = np.arange(1, curve.size + 1)
+    decision = StopDecision(n_features, "", curve=curve, curve_at=at, threshold=0.05, label=label)
+    return PathDisplay(decision, [f"x{j}" for j in range(curve.size)]).plot()
+
+
+@pytest.mark.parametrize(
+    ("curve", "lowest"),
+    [([1e-3, 0.5], 1e-3), ([0.0, 2e-4, 0.5], 1e-5), ([0.0, 0.5], 1e-3), ([1e-80, 0.9], 1e-10), ([0.0, 0.0], 1e-3)],
+)
+def test_risks_that_span_decades_are_drawn_on_a_logarithmic_axis(curve, lowest):
+    display = drawn(curve)
+    assert display.ax_.get_yscale() == "log"
+    assert display.ax_.lines[0].get_ydata().min() == pytest.approx(lowest)
+    display.figure_.canvas.draw()
+    assert display.frame()["risk that a random feature does better"] == curve  # as it is
+
+
+def test_other_curves_are_drawn_on_a_plain_axis():
+    assert drawn([0.2, 0.5]).ax_.get_yscale() == "linear"
+    assert drawn([1e-3, 0.5], label="held-out score").ax_.get_yscale() == "linear"
+
+
+def test_features_after_the_cut_are_gray():
+    display = drawn([1e-3, 0.5, 0.9], n_features=1)
+    colors = [label.get_color() for label in display.ax_.get_xticklabels()]
+    assert colors == ["black", "0.65", "0.65"]
+    kept, after = display.ax_.collections
+    assert (len(kept.get_offsets()), len(after.get_offsets())) == (1, 2)

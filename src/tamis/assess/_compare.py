@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 
 from tamis._sklearn import safe_indexing
 from tamis.assess._comparison import ALL_FEATURES, RANDOM, Comparison
-from tamis.assess._contenders import Data, name_data, name_rankers, read_data
+from tamis.assess._contenders import Contender, Data, inner, name_data, name_rankers, name_row_groups, read_data
 from tamis.assess._criteria import (
     HELD_OUT,
     IN_SAMPLE,
@@ -28,12 +29,14 @@ from tamis.assess._criteria import (
     judge,
     may_be_classes,
     resolve_criteria,
-    split_rows,
 )
+from tamis.assess._encode_frame import digest
 from tamis.assess._results_file import ResultsFile, Row, fingerprint, run_tasks
+from tamis.assess._splits import Splits
 from tamis.base import Ranker, fresh
 from tamis.kernels.arrays.columns import to_numpy
 from tamis.rank.univariate._random_selection import RandomSelection
+from tamis.table import TableSelector
 
 _FEWEST_RANDOM = 10  # draws below which the spread of random selections is anybody's guess
 
@@ -45,7 +48,10 @@ def compare(
     *,
     ks: Sequence[int] = (10, 20, 50, 100),
     metrics: Any = None,
+    task: str = "auto",
     evaluation: str = "auto",
+    cv: Any = None,
+    row_groups: Any = None,
     n_seeds: int = 3,
     n_random: int = 10,
     test_size: float = 0.3,
@@ -66,20 +72,30 @@ def compare(
     rankers : mapping of name to ranker, or sequence of rankers
         Those of a sequence are named by their class, and by their parameters where the class comes twice. Each is
         fitted once per data set, seed and training rows, and its order cut at every k; ``stop`` does not matter. One
-        whose sets are not nested, such as :class:`~tamis.NeighborFaithful`, is fitted anew for every k.
+        whose sets are not nested, such as :class:`~tamis.NeighborFaithful`, is fitted anew for every k. On mixed tables
+        each ranks source columns, as the ranker of a :class:`~tamis.table.TableSelector`, which may be given as well.
     data : table, or mapping of name to table or (table, y)
-        Arrays, data frames or sparse tables.
+        Arrays, data frames or sparse tables; data frames may hold text, dates and missing values.
     y : array-like of shape (n_samples,), default=None
         Target, where ``data`` is one table.
     ks : sequence of int, default=(10, 20, 50, 100)
         Numbers of features to keep; those beyond the features of a data set are skipped with a note.
     metrics : sequence of str, :class:`Criterion` or function(X, y, support), default=None
-        "fit", "fit-thesis", "fit-held-out", "knn_accuracy", "knn_accuracy-held-out", "clustering_accuracy", "purity",
-        "normalized_mutual_info", "balanced_error_rate" (of a ridge classifier). None is "fit", and "knn_accuracy" where
-        there are classes.
+        "fit", "fit-thesis", "fit-held-out", "knn_accuracy", "knn_accuracy-held-out", "knn_r2", "knn_r2-held-out",
+        "clustering_accuracy", "purity", "normalized_mutual_info", "balanced_error_rate" (of a ridge classifier);
+        :meth:`Criterion.from_estimator` judges by any model and score of scikit-learn. None is "fit", and where there
+        is a target "knn_accuracy" for classes, "knn_r2" for quantities; on mixed tables "balanced_accuracy" of a
+        logistic regression or "r2" of a ridge regression.
+    task : {"auto", "classification", "regression"}, default="auto"
+        What y holds; "auto" takes labels, and whole numbers that come often, for classes.
     evaluation : {"auto", "in-sample", "held-out"}, default="auto"
         In-sample: rank all rows and judge them, leave-one-out. Held-out: rank the training rows of a split and judge
         its test rows. "auto" judges all lines held-out if any ranker is supervised, else each metric in its own way.
+    cv : int, splitter or iterable, default=None
+        Cross-validation in place of splits by ``n_seeds`` and ``test_size``: each fold is the test rows once.
+    row_groups : array-like of shape (n_samples,), or mapping of data set to such, default=None
+        Which rows belong together, such as those of a patient: they are never on both sides of a split, with the
+        splits of ``test_size`` or with a ``cv`` that takes groups, such as ``GroupKFold()``.
     n_seeds : int, default=3
         Seeds, ``random_state`` and up, of the rankers and of the splits. What does not depend on them is done once.
     n_random : int, default=10
@@ -124,19 +140,27 @@ def compare(
     ['FisherScore', 'MaxVariance', 'all features', 'random']
     """
     named = name_rankers(rankers)
-    sets = [read_data(name, *table, ks) for name, table in name_data(data, y).items()]
-    supervised = [name for name, ranker in named.items() if ranker.supervised]
+    tables = name_data(data, y)
+    of_rows = name_row_groups(row_groups, tables)
+    sets = [read_data(name, *table, ks, of_rows.get(name)) for name, table in tables.items()]
+    supervised = [name for name, ranker in named.items() if inner(ranker).supervised]
     _check_numbers(n_seeds, n_random, test_size, random_state)
-    labeled = all(each.y is not None and may_be_classes(each.y) for each in sets)
-    criteria = resolve_criteria(metrics, labeled=labeled)
+    if task not in ("auto", "classification", "regression"):
+        raise ValueError(f"task={task!r} is unknown; choose 'auto', 'classification' or 'regression'")
+    given_task = None if task == "auto" else task
+    mixed = any(each.is_mixed for each in sets)
+    criteria = resolve_criteria(metrics, task=_common_task(sets, given_task), mixed=mixed)
     for each in sets:
-        check_target(criteria, each.y, each.name)
+        check_target(criteria, each.y, each.name, task=given_task, mixed=each.is_mixed)
         if supervised and each.y is None:
             raise ValueError(f"{supervised[0]} is supervised and data set '{each.name}' has no y: give (X, y)")
-    groups = assign_evaluation(criteria, evaluation, supervised)
+    if cv is not None and evaluation == IN_SAMPLE:
+        raise ValueError(f"cv judges held-out rows, and evaluation='{IN_SAMPLE}' does not; give one of them")
+    groups = assign_evaluation(criteria, evaluation if cv is None else HELD_OUT, supervised)
 
-    lines: dict[str, Ranker | None] = {**named, RANDOM: RandomSelection(), ALL_FEATURES: None}
-    plan = _plan(sets, lines, groups, n_seeds, max(n_random, n_seeds), test_size, int(random_state))
+    lines: dict[str, Contender | None] = {**named, RANDOM: RandomSelection(), ALL_FEATURES: None}
+    rows_of = Splits(cv, n_seeds, test_size, int(random_state), given_task)
+    plan = _plan(sets, lines, groups, rows_of, n_random)
     tasks = {task.key: task for task in plan}
     file = None if results_file is None else ResultsFile(results_file)
     fingerprints = None if file is None else _fingerprints(tasks)
@@ -163,7 +187,7 @@ class _Task:
 
     data: Data
     line: str
-    ranker: Ranker | None
+    ranker: Contender | None
     criteria: tuple[Criterion, ...]
     evaluation: str
     seed: int
@@ -196,45 +220,46 @@ def _check_numbers(n_seeds: int, n_random: int, test_size: float, random_state: 
         raise ValueError(f"random_state={random_state!r} must be a whole number, for each seed to have a name")
 
 
+def _common_task(sets: Sequence[Data], given: str | None) -> str | None:
+    """What the targets of all data sets hold; None where one has no target, or they do not hold the same."""
+    if any(each.y is None for each in sets):
+        return None
+    found = {given or ("classification" if may_be_classes(each.y) else "regression") for each in sets}  # type: ignore[arg-type]
+    return found.pop() if len(found) == 1 else None
+
+
 def _plan(
     sets: Sequence[Data],
-    lines: Mapping[str, Ranker | None],
+    lines: Mapping[str, Contender | None],
     groups: Mapping[str, Sequence[Criterion]],
-    n_seeds: int,
+    rows_of: Splits,
     n_random: int,
-    test_size: float,
-    random_state: int,
 ) -> Iterator[_Task]:
     """Every task, in the order of the table."""
     for data in sets:
-        splits = _splits(data, test_size, random_state, n_seeds) if HELD_OUT in groups else []
+        splits = rows_of.of(data) if HELD_OUT in groups else []
         for (line, ranker), (evaluation, criteria) in product(lines.items(), groups.items()):
-            n_runs = n_random if line == RANDOM else n_seeds
+            n_seeds = len(splits) if evaluation == HELD_OUT else rows_of.n_seeds
+            n_runs = max(n_random, n_seeds) if line == RANDOM else n_seeds
             if evaluation == IN_SAMPLE and (ranker is None or not _seeds_of(ranker)):
                 n_runs = 1  # every seed would give the same
             for i in range(n_runs):
-                rows = splits[i % n_seeds] if splits and evaluation == HELD_OUT else (None, None)
-                yield _Task(data, line, ranker, tuple(criteria), evaluation, random_state + i, *rows)
+                rows = splits[i % n_seeds] if evaluation == HELD_OUT else (None, None)
+                yield _Task(data, line, ranker, tuple(criteria), evaluation, rows_of.random_state + i, *rows)
 
 
-def _splits(data: Data, test_size: float, random_state: int, n_seeds: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    try:
-        return [split_rows(data.y, data.X.shape[0], test_size, random_state + i) for i in range(n_seeds)]
-    except ValueError as error:
-        raise ValueError(f"data set '{data.name}' cannot be split: {error}") from error
-
-
-def _seeds_of(ranker: Ranker) -> list[str]:
+def _seeds_of(ranker: Contender) -> list[str]:
     """Parameters that hold a seed, also those of an estimator inside."""
     names = [name for name in ranker.get_params() if name.split("__")[-1] == "random_state"]
-    return [name for name in names if not name.startswith("stop__")]
+    return [name for name in names if "stop" not in name.split("__")]
 
 
 def _fingerprints(tasks: Mapping[str, _Task]) -> dict[str, str]:
     """What the rows of each task depend on; a table is read once."""
     digests = {}
     for name, data in {task.data.name: task.data for task in tasks.values()}.items():
-        digests[name] = fingerprint(data.X if sparse.issparse(data.X) else to_numpy(data.X), data.y, data.ks)
+        X = digest(data.X) if data.is_mixed else data.X if sparse.issparse(data.X) else to_numpy(data.X)
+        digests[name] = fingerprint(X, data.y, data.ks)
     return {
         key: fingerprint(
             digests[task.data.name],
@@ -252,7 +277,7 @@ def _run_task(task: _Task) -> list[Row]:
     order, seconds, error = np.arange(X.shape[1]), 0.0, ""
     results: list[Row] = []
     for k in (X.shape[1],) if task.ranker is None else task.data.ks:
-        if task.ranker is not None and (not results or "nested" not in task.ranker.provides):
+        if task.ranker is not None and (not results or "nested" not in inner(task.ranker).provides):
             order, seconds, error = _try_ranking(task, k, X, y)
         kept = np.sort(order[:k])  # whichever way a set was found, its figures are the same to the last digit
         for criterion in task.criteria:
@@ -279,17 +304,21 @@ def _try_ranking(task: _Task, k: int, X: Any, y: np.ndarray | None) -> tuple[np.
     assert task.ranker is not None
     started = time.perf_counter()
     try:
-        order, error = _rank(task.ranker, task, task.data.ks[-1] if "nested" in task.ranker.provides else k, X, y), ""
+        is_nested = "nested" in inner(task.ranker).provides
+        order, error = _rank(task.ranker, task, task.data.ks[-1] if is_nested else k, X, y), ""
     except Exception as failure:  # of whatever kind: the other rankers must not suffer from it
         order, error = np.empty(0, dtype=np.int64), f"{type(failure).__name__}: {failure}"
     return order, time.perf_counter() - started, error
 
 
-def _rank(ranker: Ranker, task: _Task, n_features: int, X: Any, y: np.ndarray | None) -> np.ndarray:
+def _rank(ranker: Contender, task: _Task, n_features: int, X: Any, y: np.ndarray | None) -> np.ndarray:
     """Features, best first, as a seeded copy of the ranker finds them."""
-    copy = fresh(ranker, stop=n_features)
+    copy = fresh(inner(ranker), stop=n_features)
     copy.set_params(**dict.fromkeys(_seeds_of(copy), task.seed))
+    target = y if copy.supervised else None
+    if task.data.is_mixed or isinstance(ranker, TableSelector):
+        selector = clone(ranker) if isinstance(ranker, TableSelector) else TableSelector()
+        return to_numpy(selector.set_params(ranker=copy).fit(X, target).order_)
     if task.data.feature_names is not None:
         copy.name_features(task.data.feature_names)
-    copy.fit(X, y if ranker.supervised else None)
-    return to_numpy(copy.order_)
+    return to_numpy(copy.fit(X, target).order_)

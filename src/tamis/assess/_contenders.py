@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
+from sklearn.utils import Bunch, check_consistent_length
 
 from tamis.assess._comparison import ALL_FEATURES, RANDOM
+from tamis.assess._encode_frame import is_mixed
+from tamis.assess._labels import read_labels
 from tamis.base import Ranker
-from tamis.base._validation import check_not_all_constant, check_table, known_names
+from tamis.base._validation import check_not_all_constant, check_row_groups, check_table, known_names
+from tamis.rank.forward._gram_schmidt import GramSchmidt
 from tamis.rank.univariate._random_selection import RandomSelection
+from tamis.table import TableSelector
 
 
 @dataclass(frozen=True)
@@ -26,15 +30,27 @@ class Data:
     feature_names: list[str] | None
     ks: tuple[int, ...]
     notes: tuple[str, ...]
+    is_mixed: bool = False
+    row_groups: np.ndarray | None = None
 
 
-def name_rankers(rankers: Any) -> dict[str, Ranker]:
+Contender = Ranker | TableSelector
+
+
+def inner(contender: Contender) -> Ranker:
+    """The ranker itself, of one that selects columns of mixed tables."""
+    if isinstance(contender, TableSelector):
+        return GramSchmidt() if contender.ranker is None else contender.ranker
+    return contender
+
+
+def name_rankers(rankers: Any) -> dict[str, Contender]:
     """Rankers by name: the mapping's own, else the class, with the parameters where a class comes twice."""
     if isinstance(rankers, Mapping):
         named = [(str(name), ranker) for name, ranker in rankers.items()]
     else:
-        each = [rankers] if isinstance(rankers, Ranker) else list(rankers)
-        named = [(type(ranker).__name__, ranker) for ranker in each]
+        each = [rankers] if isinstance(rankers, Contender) else list(rankers)
+        named = [(type(inner(ranker)).__name__, ranker) for ranker in each]
     for name, ranker in named:
         _check_ranker(name, ranker)
     if not named:
@@ -51,16 +67,16 @@ def name_rankers(rankers: Any) -> dict[str, Ranker]:
 
 
 def _check_ranker(name: str, ranker: Any) -> None:
-    if not isinstance(ranker, Ranker):
+    if not isinstance(ranker, Contender):
         hint = f": give an instance, {ranker.__name__}()" if inspect.isclass(ranker) else ""
         raise ValueError(f"{ranker!r} is no ranker of this library{hint}")
-    if not ranker.ranks_columns():
+    if not inner(ranker).ranks_columns():
         raise ValueError(f"{name} ranks the features of a dictionary, and the metrics know the columns of X only")
     if name in (RANDOM, ALL_FEATURES):
         raise ValueError(f"'{name}' is the name of a line of reference; call the ranker something else")
 
 
-def _changed_parameters(ranker: Ranker) -> str:
+def _changed_parameters(ranker: Contender) -> str:
     """``(form='unbiased')``; empty where all parameters that matter here have their defaults."""
     defaults = {name: given.default for name, given in inspect.signature(type(ranker)).parameters.items()}
     changed = [
@@ -90,18 +106,23 @@ def _table_and_target(each: Any) -> tuple[Any, Any]:
     return each if isinstance(each, tuple) and len(each) == 2 else (each, None)
 
 
-def read_data(name: str, X: Any, y: Any, ks: int | Sequence[int]) -> Data:
+def read_data(name: str, X: Any, y: Any, ks: int | Sequence[int], row_groups: Any = None) -> Data:
     """Validate once what every task will read."""
-    reader = RandomSelection()
+    reader, mixed = RandomSelection(), is_mixed(X)
     try:
-        if y is None:
+        if mixed:
+            y = None if y is None else read_labels(y, "y")
+            check_consistent_length(X, y)
+        elif y is None:
             X, _ = check_table(reader, X, accept_sparse=True)
         else:
             X, y = check_table(reader, X, y, accept_sparse=True)
-        check_not_all_constant(X)
+        if not mixed:
+            check_not_all_constant(X)
+        row_groups = check_row_groups(row_groups, X)
     except ValueError as error:
         raise ValueError(f"data set '{name}': {error}") from error
-    names = known_names(reader)
+    names = list(X.columns) if mixed else known_names(reader)
     wanted = sorted(set(np.atleast_1d(np.asarray(ks)).tolist()))
     if not wanted or not all(isinstance(k, int) and k >= 1 for k in wanted):
         raise ValueError(f"ks={ks!r} must be whole numbers, each at least 1")
@@ -109,4 +130,19 @@ def read_data(name: str, X: Any, y: Any, ks: int | Sequence[int]) -> Data:
     if not within:
         raise ValueError(f"data set '{name}' has {X.shape[1]} features, fewer than any of ks={list(wanted)}")
     notes = tuple(f"k = {k} skipped on '{name}', which has {X.shape[1]} features" for k in wanted if k > X.shape[1])
-    return Data(name, X, y, None if names is None else [str(each) for each in names], within, notes)
+    names = None if names is None else [str(each) for each in names]
+    return Data(name, X, y, names, within, notes, mixed, row_groups)
+
+
+def name_row_groups(row_groups: Any, tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Groups of rows by the name of their data set."""
+    if row_groups is None:
+        return {}
+    if isinstance(row_groups, Mapping):
+        named = {str(name): each for name, each in row_groups.items()}
+        if unknown := sorted(named.keys() - tables.keys()):
+            raise ValueError(f"row_groups names '{unknown[0]}', but the data sets are {', '.join(tables)}")
+        return named
+    if len(tables) > 1:
+        raise ValueError("row_groups goes with one table; with several data sets give a mapping of their names")
+    return dict.fromkeys(tables, row_groups)

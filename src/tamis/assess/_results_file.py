@@ -8,6 +8,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -160,6 +161,8 @@ def describe(value: Any) -> str:
             name: each for name, each in value.get_params(deep=False).items() if name.split("__")[-1] not in _SETTLED
         }
         return f"{type(value).__module__}.{type(value).__qualname__}{describe(parameters)}"
+    if is_dataclass(value) and not isinstance(value, type):
+        return f"{type(value).__qualname__}{describe({each.name: getattr(value, each.name) for each in fields(value)})}"
     if isinstance(value, Mapping):
         return str(sorted((describe(key), describe(each)) for key, each in value.items()))
     if isinstance(value, (list, tuple)):

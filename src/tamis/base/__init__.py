@@ -14,7 +14,7 @@ from tamis.base._groups import GROUPS_CONSTRAINT, read_groups
 from tamis.base._linear_model import LinearModel, check_model_columns, predictions
 from tamis.base._model_weights import weight_parameters
 from tamis.base._nothing_kept import NothingKeptWarning
-from tamis.base._progress import finish, track
+from tamis.base._progress import finish, interrupt, interruption, note_interruption, track
 from tamis.base._ranker import CAPABILITIES, Ranker, arranged, fresh
 from tamis.base._ranking import Ranking, Step, StopDecision
 from tamis.base._rules import StoppingRule, rankings_at, rule_class, rule_names
@@ -50,7 +50,10 @@ __all__ = [
     "check_model_columns",
     "finish",
     "fresh",
+    "interrupt",
+    "interruption",
     "n_to_eliminate",
+    "note_interruption",
     "predictions",
     "rankings_at",
     "read_groups",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from itertools import count
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from tamis._sklearn import Interval, RealNotInt, StrOptions
 from tamis.base._candidates import Candidates
-from tamis.base._progress import track
+from tamis.base._progress import interruption, note_interruption, track
 from tamis.base._ranker import Ranker
 from tamis.base._ranking import Ranking, Step
 from tamis.kernels.arrays.tolerances import NEGLIGIBLE_WEIGHT2, TIE
@@ -99,8 +98,8 @@ class Elimination(ABC):
 class BackwardRanker(Ranker):
     """Base of methods that eliminate candidates; a method writes :meth:`_start_elimination`.
 
-    Of candidates with equal criteria the last leaves first. Where a callback ends the elimination, or the method cannot
-    go on, those that remain are ordered by their criteria as they stand.
+    Of candidates with equal criteria the last leaves first. Where a callback or Ctrl-C ends the elimination, or the
+    method cannot go on, those that remain are ordered by their criteria as they stand.
     """
 
     one_shot: ClassVar[bool] = False
@@ -122,28 +121,56 @@ class BackwardRanker(Ranker):
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         elimination = self._start_elimination(candidates, y, rng)
         elimination.keep = candidates.keep
-        path = list(self._eliminate(elimination))[::-1]
+        path = self._eliminate(elimination)[::-1]
         return self._conclude(elimination, path, candidates.n_candidates)
 
-    def _eliminate(self, elimination: Elimination) -> Iterator[Step]:
+    def _eliminate(self, elimination: Elimination) -> list[Step]:
         """Candidates in the order in which they leave."""
-        if elimination.n_remaining == 0:
-            return
-        for _ in track(self, count(), task_name="eliminate", total=elimination.n_rounds(self.step)):
-            if not elimination.train():
-                break
+        left: list[Step] = []
+        n_candidates, n_rounds = elimination.n_remaining, elimination.n_rounds(self.step)
+        try:
+            for _ in track(self, self._rounds(elimination, left), task_name="eliminate", total=n_rounds):
+                pass
+        except KeyboardInterrupt:  # in the first round, or between two
+            words = f"interrupted after {len(left)} of {n_candidates} steps (eliminate)"
+            if not left or not note_interruption(self, words):
+                raise
+        if len(left) < n_candidates:
+            left += self._those_that_remain(elimination, [step.feature for step in left], n_candidates)
+        return left
+
+    def _rounds(self, elimination: Elimination, left: list[Step]) -> Iterator[None]:
+        """Add to ``left`` those that leave, round after round."""
+        while elimination.n_remaining > 0 and elimination.train():
             info = elimination.info()
             leaving, reported = elimination.next_to_leave(self.step)
-            yield from _steps(leaving, reported, info)
-            if leaving.size == elimination.n_remaining:
+            is_last = leaving.size == elimination.n_remaining
+            left += _steps(leaving, reported, info)
+            if not is_last:
+                elimination.remove(leaving)
+            yield
+            if is_last:
                 return
-            elimination.remove(leaving)
-        yield from _steps(*elimination.ordered(), elimination.info())
+
+    def _those_that_remain(self, elimination: Elimination, left: list[int], n_candidates: int) -> list[Step]:
+        """The least useful first, by their criteria as they stand.
+
+        An elimination that Ctrl-C ended in the middle of a round may have none: then there is nothing to hand back.
+        """
+        try:
+            candidates, reported = elimination.ordered()
+            remain = ~np.isin(candidates, left)
+            if np.count_nonzero(remain) < n_candidates - len(left):
+                raise ValueError("some candidates have neither left nor a criterion")
+            return _steps(candidates[remain], reported[remain], elimination.info())
+        except Exception as error:
+            if interruption(self):
+                raise KeyboardInterrupt from error
+            raise
 
 
-def _steps(candidates: np.ndarray, reported: np.ndarray, info: Mapping[str, Any]) -> Iterator[Step]:
-    for candidate, criterion in zip(candidates.tolist(), reported.tolist(), strict=True):
-        yield Step(candidate, criterion, info)
+def _steps(candidates: np.ndarray, reported: np.ndarray, info: Mapping[str, Any]) -> list[Step]:
+    return [Step(*each, info) for each in zip(candidates.tolist(), reported.tolist(), strict=True)]
 
 
 def ascending(values: np.ndarray, candidates: np.ndarray, rounding_tol: float = 0.0) -> np.ndarray:

@@ -96,6 +96,11 @@ class Candidates(ABC):
         """What fitted attributes call candidate ``j``."""
         return j
 
+    def kept_in_words(self) -> str:
+        """That the candidates of ``keep`` stay."""
+        names = ", ".join(f"'{self.name(j)}'" for j in self.keep.tolist())
+        return f"{names} stay{'s' * (self.keep.size == 1)}, as asked"
+
     def columns_of(self, indices: np.ndarray) -> np.ndarray:
         """Columns of the table that the given candidates stand for, in their order."""
         return np.asarray(indices)

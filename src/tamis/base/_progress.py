@@ -1,4 +1,4 @@
-"""Progress reports to scikit-learn's callbacks, and loops that these may end."""
+"""Progress reports to scikit-learn's callbacks, and loops that these, or Ctrl-C, may end."""
 
 from __future__ import annotations
 
@@ -11,26 +11,100 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def track(ranker: Ranker, items: Iterable[T], *, task_name: str, total: int | None = None) -> Generator[T, None, None]:
-    """Report progress over ``items`` to the callbacks of a ranker that is being fitted; a callback may end the loop."""
+def track(
+    ranker: Ranker, items: Iterable[T], *, task_name: str, total: int | None = None, interruptible: bool = True
+) -> Generator[T, None, None]:
+    """Report progress over ``items`` to the callbacks of a ranker that is being fitted; a callback may end the loop.
+
+    So may Ctrl-C while an item is computed, once there has been one: the loop then ends as if a callback had asked
+    for it, and :func:`interruption` tells of it; loops that work in their body call :func:`interrupt`. A second Ctrl-C
+    raises, and so does the first where the loop is not ``interruptible``: what was done is of no use without the rest.
+    """
     root = getattr(ranker, "_callback_fit_ctx", None)
-    if root is None or not getattr(ranker, "_skl_callbacks", None):
+    if root is None:  # a copy in a fold or a draw, whose interruption is the business of the ranker that made it
         yield from items
         return
-    task = root.subcontext(task_name=task_name, max_subtasks=total)
-    task.call_on_fit_task_begin(estimator=ranker)
+    done = 0
+
+    def takes_down() -> bool:
+        of = "" if total is None else f" of {total}"
+        return interruptible and note_interruption(ranker, f"interrupted after {done}{of} steps ({task_name})")
+
+    report = _Reporter(ranker, root, task_name, total) if getattr(ranker, "_skl_callbacks", None) else None
     try:
-        for item in items:
-            leaf = task.subcontext(task_name=f"{task_name} step")
-            leaf.call_on_fit_task_begin(estimator=ranker)
+        waiting = iter(items)
+        while True:
+            try:
+                item = next(waiting)
+                if report is not None:
+                    report.begin_step()
+            except StopIteration:
+                return
+            except KeyboardInterrupt:
+                if done == 0 or not takes_down():
+                    raise
+                return
+            asked_to_stop = False
             try:
                 yield item
+                done += 1
+            except KeyboardInterrupt:  # from interrupt
+                if done == 0 or not takes_down():
+                    raise
+                return
             finally:
-                asked_to_stop = leaf.call_on_fit_task_end(estimator=ranker)
-            if asked_to_stop:
-                break
+                if report is not None:
+                    try:
+                        asked_to_stop = report.end_step()
+                    except KeyboardInterrupt:
+                        if not takes_down():
+                            raise
+            if asked_to_stop or interruption(ranker):
+                return
     finally:
-        task.call_on_fit_task_end(estimator=ranker)
+        if report is not None:
+            report.close()
+
+
+class _Reporter:
+    """One task of a fit, and its steps, as callbacks are told of them."""
+
+    def __init__(self, ranker: Ranker, root: Any, task_name: str, total: int | None) -> None:
+        self._ranker, self._name = ranker, task_name
+        self._task = root.subcontext(task_name=task_name, max_subtasks=total)
+        self._task.call_on_fit_task_begin(estimator=ranker)
+
+    def begin_step(self) -> None:
+        self._step = self._task.subcontext(task_name=f"{self._name} step")
+        self._step.call_on_fit_task_begin(estimator=self._ranker)
+
+    def end_step(self) -> bool:
+        """Whether a callback asks to end the loop."""
+        return bool(self._step.call_on_fit_task_end(estimator=self._ranker))
+
+    def close(self) -> None:
+        self._task.call_on_fit_task_end(estimator=self._ranker)
+
+
+def interrupt(watched: Generator[Any, None, None]) -> None:
+    """Tell a loop that :func:`track` watches of Ctrl-C in its body; raises it where nothing can be handed back."""
+    try:
+        watched.throw(KeyboardInterrupt)
+    except StopIteration:
+        return
+
+
+def interruption(ranker: Ranker) -> str:
+    """What Ctrl-C ended in the fit that is going on, in words; empty where it ended nothing."""
+    return str(getattr(ranker, "_interruption", ""))
+
+
+def note_interruption(ranker: Ranker, words: str) -> bool:
+    """Take down what Ctrl-C has ended; False if it must be raised: not in a fit of this ranker, or not the first."""
+    if getattr(ranker, "_callback_fit_ctx", None) is None or interruption(ranker):
+        return False
+    ranker._interruption = words
+    return True
 
 
 def finish(results: Iterable[Any]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import CallbackSupportMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -29,6 +30,7 @@ from tamis._sklearn import (
 )
 from tamis.base._candidates import Candidates, ColumnCandidates, GroupCandidates
 from tamis.base._nothing_kept import warn_of_nothing_kept
+from tamis.base._progress import interruption, note_interruption
 from tamis.base._ranking import Ranking, StopDecision
 from tamis.base._rules import StoppingRule, rule_class
 from tamis.base._summary import as_frame, as_html, summary_columns
@@ -163,22 +165,29 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, row_groups: Any = None) -> Ranker:
         self._reset()
+        self._interruption = ""  # what Ctrl-C has ended in this fit, in words
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
-        row_groups = check_row_groups(row_groups, X)
-        self._frame_library = frame_library(X)
-        X, y, sample_weight = self._validate(X, y, sample_weight)
-        self.task_ = self._find_task(y)
-        candidates = self._make_candidates(X, y, sample_weight)
-        if row_groups is not None:
-            candidates.row_groups = row_groups if self._kept_rows is None else row_groups[self._kept_rows]
-        self._set_apart(candidates)
-        self._fit_candidates(candidates, y, self._stopping_rule())
-        if "_kept_rows" in vars(self):
-            del self._kept_rows
-        self._tell_of_target(y)
-        if self.n_features_ == 0 and self.supervised:
-            warn_of_nothing_kept(self, candidates, np.asarray(y))
+        try:
+            row_groups = check_row_groups(row_groups, X)
+            self._frame_library = frame_library(X)
+            X, y, sample_weight = self._validate(X, y, sample_weight)
+            self.task_ = self._find_task(y)
+            candidates = self._make_candidates(X, y, sample_weight)
+            if row_groups is not None:
+                candidates.row_groups = row_groups if self._kept_rows is None else row_groups[self._kept_rows]
+            self._set_apart(candidates)
+            self._fit_candidates(candidates, y, self._stopping_rule())
+            self._tell_of_target(y)
+            if self.n_features_ == 0 and self.supervised and "interrupted" not in self.certificate_:
+                warn_of_nothing_kept(self, candidates, np.asarray(y))
+        except KeyboardInterrupt:
+            self._reset()  # unfitted, rather than fitted in part
+            raise
+        finally:
+            for name in ("_kept_rows", "_interruption"):
+                if name in vars(self):
+                    delattr(self, name)
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -268,6 +277,11 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         rule.check(self, candidates)
         ranking, decision = self._select(candidates, y, rule)
         ranking = decision.ranking or ranking
+        if words := interruption(self):
+            unfinished = {**ranking.certificate, "converged": False, "interrupted": True}
+            ranking = replace(ranking, certificate=unfinished)
+            decision = replace(decision, reason=f"{decision.reason}; {words}")
+            warnings.warn(f"{type(self).__name__} was {words}", ConvergenceWarning, stacklevel=4)
         self._store(candidates, ranking, decision)
         return ranking, decision
 
@@ -277,7 +291,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         ranking = arranged(self._rank_top(candidates, y, self._rng(), n_top), candidates)
         decision = self._decide(rule, ranking, candidates, y)
         decision = self._reach_minimum(candidates, y, ranking, decision)
-        is_final = n_top is not None or decision.n_features == ranking.n_chosen
+        is_final = n_top is not None or decision.n_features == ranking.n_chosen or bool(interruption(self))
         return ranking, decision if is_final else self._rerank_at_chosen_size(candidates, y, decision)
 
     def _most(self, rule: StoppingRule, candidates: Candidates) -> int | None:
@@ -291,22 +305,37 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         self, rule: StoppingRule, ranking: Ranking, candidates: Candidates, y: np.ndarray | None
     ) -> StopDecision:
         """What the rule says, but for what stays whatever it says."""
-        decision = rule.decide(self, ranking, candidates, y, self._rule_rng(rule))
+        decision = self._ask(rule, ranking, candidates, y)
         order = (decision.ranking or ranking).order
         n_features, why = max(decision.n_features, ranking.n_forced), ""
         if ranking.n_forced:
-            names = ", ".join(f"'{candidates.name(j)}'" for j in candidates.keep.tolist())
-            why = f"; {names} stay{'s' * (candidates.keep.size == 1)}, as asked"
+            why = f"; {candidates.kept_in_words()}"
         if n_features < min(self.min_features or 0, order.size):
             n_features, why = min(self.min_features or 0, order.size), why + f"; at least {self.min_features} asked for"
         return replace(decision, n_features=n_features, reason=decision.reason + why) if why else decision
+
+    def _ask(self, rule: StoppingRule, ranking: Ranking, candidates: Candidates, y: np.ndarray | None) -> StopDecision:
+        """What the rule says; after Ctrl-C all that is ranked stays, unless the rule can tell from the ranking alone.
+
+        A probe with too few draws, or a curve without its end, would promise what it cannot keep.
+        """
+        name, n_ranked = type(rule).__name__, ranking.order.size
+        undecided = StopDecision(n_ranked, f"all {n_ranked} ranked {candidates.noun}s stay, for {name} has not decided")
+        if interruption(self) and not rule.reads_ranking_only:
+            return undecided
+        try:
+            return rule.decide(self, ranking, candidates, y, self._rule_rng(rule))
+        except KeyboardInterrupt:
+            if not note_interruption(self, f"interrupted before {name} could decide"):
+                raise
+            return undecided
 
     def _reach_minimum(
         self, candidates: Candidates, y: np.ndarray | None, ranking: Ranking, decision: StopDecision
     ) -> StopDecision:
         """Rank anew where the order ended before the fewest that are asked for."""
         wanted = min(self.min_features or 0, candidates.n_rankable)
-        if wanted <= (decision.ranking or ranking).order.size:
+        if interruption(self) or wanted <= (decision.ranking or ranking).order.size:
             return decision
         longer = arranged(self._rank_top(candidates, y, self._rng(), wanted), candidates)
         why = f"at least {self.min_features} asked for"

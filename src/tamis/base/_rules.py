@@ -32,6 +32,7 @@ class StoppingRule(BaseEstimator):
     """
 
     requires: ClassVar[frozenset[str]] = frozenset()
+    reads_ranking_only: ClassVar[bool] = False  # and not the table: it can also cut, at once, what Ctrl-C ended
     _registry: ClassVar[dict[str, type[StoppingRule]]] = {}
     _parameter_constraints: ClassVar[dict] = {}
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.base._candidates import Candidates
-from tamis.base._progress import track
+from tamis.base._progress import interruption, track
 from tamis.base._ranker import Ranker, arranged
 from tamis.base._ranking import Ranking, Step, StopDecision
 from tamis.base._rules import StoppingRule
@@ -21,7 +21,8 @@ from tamis.base._rules import StoppingRule
 class SequentialRanker(Ranker):
     """Base of methods that decide on one candidate after another; a method writes :meth:`_steps`.
 
-    The rule in force is asked after each step whether it has seen enough, so that a long path ends early.
+    The rule in force is asked after each step whether it has seen enough, so that a long path ends early. Ctrl-C ends
+    it too: the steps so far are then handed back, marked as unfinished.
     """
 
     one_shot: ClassVar[bool] = False
@@ -61,9 +62,11 @@ class SequentialRanker(Ranker):
                 is_exhausted = not _extend(path, watched, enough) or len(path) == n_top
                 ranking = self._ranking(candidates, path)
                 decision = self._decide(rule, ranking, candidates, y)
-                if is_exhausted or not is_nested or decision.n_features < len(path):
+                if is_exhausted or interruption(self) or not is_nested or decision.n_features < len(path):
                     break
                 enough = _reaches(2 * len(path))
+        if interruption(self):
+            return ranking, decision
         if not is_nested:
             return ranking, self._rerank_at_chosen_size(candidates, y, decision)
         if decision.ranking is not None:

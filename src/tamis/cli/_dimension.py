@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tamis.cli._environment import Environment
@@ -34,6 +35,7 @@ _EXAMPLES = """\
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_table_options(parser)
+    parser.add_argument("--encode", action="store_true", help="one-hot encode text and boolean columns")
     group = parser.add_argument_group("the estimate")
     group.add_argument(
         "--method",
@@ -55,17 +57,22 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, env: Environment) -> None:
-    from tamis.cli._read import read
+    from tamis.cli._fit import file_field, read_frame
+    from tamis.cli._one_hot import check_numbers, encode_levels
     from tamis.cli._render import json_object, number, text_table
-    from tamis.cli._table import prepare
+    from tamis.cli._table import Columns, prepare
 
     estimators = _make_estimators(args)
-    table = prepare(read(args.file), target=args.target, drop=args.drop, encode=args.encode)
+    columns = Columns(args.target, drop=args.drop)
+    table = prepare(read_frame(args, env), columns, drop_rows_without_target=args.drop_rows_without_target)
+    if args.encode:
+        table = replace(table, features=encode_levels(table.features))
+    check_numbers(table.features)
     for estimator in estimators.values():
         _fit(estimator, table)
     if args.json:
         report = {
-            "file": str(args.file),
+            "file": file_field(args.file),
             "target": table.target,
             "n_rows": table.n_rows,
             "n_columns": len(table.names),
@@ -79,6 +86,8 @@ def _run(args: argparse.Namespace, env: Environment) -> None:
         return
     rows = [(name, number(found.dimension_), number(found.standard_error_, 2)) for name, found in estimators.items()]
     env.emit(text_table(("method", "dimension", "+-"), rows, "<>>"))
+    for note in table.features.notes:
+        env.say(note)
     if table.target is not None:
         env.say(f"the target '{table.target}' is left out")
     env.say(_sentence(table, *next(iter(estimators.items()))))
@@ -141,8 +150,9 @@ def _sentence(table: Table, name: str, found: DimensionEstimator) -> str:
 
 COMMAND = Command(
     name="dimension",
-    summary="estimate how many dimensions the rows of a table have: a lower bound on the features to keep",
+    summary="estimate how many dimensions the rows have: a lower bound on the features",
     examples=_EXAMPLES,
     add_options=_add_options,
     run=_run,
+    usage="tamis dimension FILE [options]",
 )

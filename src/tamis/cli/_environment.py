@@ -1,18 +1,29 @@
-"""Where a command writes."""
+"""Where a command reads and writes."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import BinaryIO, TextIO
+
+INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 
 
 @dataclass(frozen=True)
 class Environment:
-    """The streams of one run: data go to ``stdout``, messages and progress to ``stderr``."""
+    """The streams of one run: data come from ``stdin`` and go to ``stdout``, messages and progress to ``stderr``."""
 
     stdout: TextIO = field(default_factory=lambda: sys.stdout)
     stderr: TextIO = field(default_factory=lambda: sys.stderr)
+    stdin: BinaryIO | None = None
+
+    def input(self) -> BinaryIO:
+        """What is piped into the command: ``stdin``, else that of the process."""
+        if self.stdin is not None:
+            return self.stdin
+        if sys.stdin is None or sys.stdin.isatty():
+            raise ValueError("FILE -: nothing is piped into standard input; write it as: some-command | tamis ... -")
+        return sys.stdin.buffer
 
     def emit(self, data: str) -> None:
         """Write a piece of the result."""

@@ -10,10 +10,11 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import NoReturn, TextIO
 
-from tamis.cli._environment import Environment
+from tamis.cli._environment import INTERRUPTED, Environment
+from tamis.cli._messages import in_options, warning_text
 from tamis.cli._parser import parse
 
-SUCCESS, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+SUCCESS, FAILURE, BAD_INPUT = 0, 1, 2
 
 
 def run() -> NoReturn:
@@ -44,7 +45,7 @@ def main(args: Sequence[str] | None = None, env: Environment | None = None) -> i
         with _warnings_as_messages(env):
             options = parse(args, env)
             debug = options.debug
-            options.run(options, env)
+            code = options.run(options, env)
             env.stdout.flush()
     except SystemExit as end:  # argparse, after --help and --version
         return int(end.code or SUCCESS)
@@ -58,13 +59,15 @@ def main(args: Sequence[str] | None = None, env: Environment | None = None) -> i
             raise
         env.say(f"tamis: error: {_describe(error)}")
         return BAD_INPUT if isinstance(error, ValueError) else FAILURE
+    else:
+        return code or SUCCESS
     return SUCCESS
 
 
 def _describe(error: Exception) -> str:
     """The message alone where it was written for people, with its type where it was not."""
     if isinstance(error, ValueError | ImportError) and str(error):
-        return str(error)
+        return in_options(str(error))
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
@@ -78,7 +81,7 @@ def _warnings_as_messages(env: Environment) -> Iterator[None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        env.say(f"tamis: warning: {message}")
+        env.say(f"tamis: warning: {warning_text(message)}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show

@@ -8,20 +8,26 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 
 import tamis
 from tamis.base import Ranker, StoppingRule, rule_class, rule_names
+from tamis.cli._catalog import CATALOG
+from tamis.cli._messages import kebab
+from tamis.cli._names_elsewhere import RULES, equivalent, suggest_command
 
-_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_MOST_NAMED = 8
+_RESERVED = {
+    "stop": "--stop",
+    "keep": "--keep",
+    "exclude": "--drop",
+    "min_features": "--min-features",
+}
 _MARKUP = re.compile(r"(?::\w+:)?`+([^`]*)`+")
-
-
-def kebab(class_name: str) -> str:
-    """``GramSchmidt`` -> ``gram-schmidt``, ``L1SVM`` -> ``l1-svm``."""
-    return _WORD_START.sub("-", class_name).lower()
 
 
 def summary(cls: type) -> str:
@@ -43,12 +49,20 @@ def all_rules() -> dict[str, type[StoppingRule]]:
     return {name: rule_class(name) for name in rule_names()}
 
 
-def method_class(name: str) -> type[Ranker]:
-    """The ranker of that name; only its own module is imported."""
+def method_class(name: str, command: Sequence[str] = ()) -> type[Ranker]:
+    """The ranker of that name; only its own module is imported.
+
+    Where people know the name from elsewhere, the error repeats ``command``, the arguments given, with what is meant.
+    """
     public = {kebab(public): public for public in tamis.__all__}
     value = getattr(tamis, public[name]) if name in public else None
     if isinstance(value, type) and issubclass(value, Ranker):
         return value
+    if found := equivalent(kebab(name)):
+        command = command or ("select", "FILE", "--target", "NAME", "--method", name)
+        raise ValueError(
+            f"--method {name}: no such method; did you mean this ({found.sentence})? {suggest_command(found, command)}"
+        )
     known = [kebab(cls.__name__) for cls in all_methods()]
     raise ValueError(f"--method {name}: no such method{suggest(name, known)}; tamis list shows them all")
 
@@ -63,17 +77,93 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""
 
 
-def make_ranker(
-    method: type[Ranker],
-    stop: Any,
-    *,
-    params: Sequence[str] = (),
-    seed: int | None = None,
-    jobs: int | None = None,
-) -> Ranker:
-    """A ranker with the parameters given by ``--param``, ``--seed`` and ``--jobs``."""
-    given = parse_parameters("--param", params, method, kebab(method.__name__), reserved={"stop": "--stop"})
-    return method(**{**_shared(method, seed, jobs), **given, "stop": stop})
+@dataclass(frozen=True)
+class Settings:
+    """What the options say of the method, whichever it is.
+
+    Attributes
+    ----------
+    params : sequence of str
+        Parameters by ``--param``.
+    seed, jobs : int or None
+    task : str
+        "auto", "classification" or "regression".
+    min_features : int or None
+    """
+
+    params: Sequence[str] = ()
+    seed: int | None = None
+    jobs: int | None = None
+    task: str = "auto"
+    min_features: int | None = None
+
+
+def make_ranker(method: type[Ranker], stop: Any, settings: Settings) -> Ranker:
+    """A ranker with the parameters that the options give."""
+    name = kebab(method.__name__)
+    given = parse_parameters("--param", settings.params, method, name, reserved=_RESERVED)
+    return method(
+        **{
+            **_shared(method, settings.seed, settings.jobs),
+            **_task_parameter(method, settings.task),
+            **given,
+            "stop": stop,
+            "min_features": settings.min_features,
+        }
+    )
+
+
+def _task_parameter(method: type[Ranker], task: str) -> dict[str, str]:
+    """The parameter that says what the target is, where a method can do both; what it cannot do is refused."""
+    if task == "auto":
+        return {}
+    name = kebab(method.__name__)
+    if not method.supervised:
+        raise ValueError(f"--task {task}: {name} looks at no target; tamis list shows which methods do")
+    if task not in method.tasks:
+        others = _enumerate(cls for cls in all_methods() if cls.supervised and task in cls.tasks)
+        raise ValueError(
+            f"--task {task}: {name} is for {next(iter(method.tasks))} only; {task} can be done by {others}"
+        )
+    return {"task": task} if "task" in method._get_param_names() else {}
+
+
+def check_takes_weights(ranker: Ranker) -> None:
+    """Refuse ``--weights`` for a method that has no use for them."""
+    if "sample_weight" in ranker.provides:
+        return
+    name = kebab(type(ranker).__name__)
+    others = _enumerate(cls for cls in all_methods() if "sample_weight" in cls().provides)
+    raise ValueError(f"--weights: {name} takes no weights of rows; these do: {others}")
+
+
+def check_takes_missing(ranker: Ranker) -> None:
+    """Refuse ``--missing pass`` for a method that takes no missing values."""
+    if get_tags(ranker).input_tags.allow_nan:
+        return
+    name = kebab(type(ranker).__name__)
+    others = _enumerate(cls for cls in all_methods() if get_tags(cls()).input_tags.allow_nan)
+    raise ValueError(f"--missing pass: {name} takes no missing values; these do: {others}; else say --missing impute")
+
+
+def check_splits_rows(ranker: Ranker) -> None:
+    """Refuse ``--row-groups`` where neither the method nor the rule splits rows, so that they would change nothing."""
+    rule = ranker._stopping_rule()
+    if "cv" in ranker.get_params(deep=False) or "cv" in rule.get_params(deep=False):
+        return
+    name = kebab(type(ranker).__name__)
+    raise ValueError(
+        f"--row-groups: neither {name} nor its stopping rule {kebab(type(rule).__name__)} splits rows, so groups would "
+        "change nothing; they go with --stop cross-validation"
+    )
+
+
+def _enumerate(methods: Iterable[type[Ranker]]) -> str:
+    """The first few methods in the order of ``tamis list``, and how many more there are."""
+    found = {kebab(cls.__name__) for cls in methods}
+    names = [name for name in CATALOG if name in found]
+    more = f" and {len(names) - _MOST_NAMED} more (see tamis list)" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def make_stop(
@@ -96,7 +186,7 @@ def make_stop(
     options : mapping
         Options that set a parameter of the rule, as ``{"--risk": ("risk", 0.05)}``; a value of None was not given.
     params, seed, jobs
-        As for :func:`make_ranker`, of the rule.
+        As in :class:`Settings`, of the rule.
 
     Returns
     -------
@@ -131,9 +221,9 @@ def _named_rule(method: type[Ranker], stop: str) -> tuple[str, Mapping[str, Any]
         return "top-k", {"n_features": number}, f"top-k (--stop {stop})"
     known = rule_names()
     if stop not in known:
+        meant = f" (did you mean '--stop {RULES[stop.lower()]}'?)" if stop.lower() in RULES else suggest(stop, known)
         raise ValueError(
-            f"--stop {stop}: no such stopping rule{suggest(stop, known)}; give a number, a fraction, auto or one of "
-            f"{', '.join(known)}"
+            f"--stop {stop}: no such stopping rule{meant}; give a number, a fraction, auto or one of {', '.join(known)}"
         )
     return stop, {}, stop
 

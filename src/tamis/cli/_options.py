@@ -15,14 +15,23 @@ from tamis.cli._environment import Environment
 class Command:
     """One command: what it is called, what it takes, what it does.
 
-    Its module is imported for every run, ``tamis --version`` included, so ``run`` imports what it needs when called.
+    ``run`` returns an exit code, None for success. The module of a command is imported for every run, ``tamis
+    --version`` included, so ``run`` imports what it needs when called.
     """
 
     name: str
     summary: str
     examples: str
     add_options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, Environment], None]
+    run: Callable[[argparse.Namespace, Environment], int | None]
+    usage: str | None = None
+
+
+def positive(text: str) -> int:
+    """A whole number, at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number, at least 1, not '{text}'")
+    return int(text)
 
 
 def add_global_options(parser: argparse.ArgumentParser, default: Any = False) -> None:
@@ -43,8 +52,28 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         "file",
         metavar="FILE",
         type=Path,
+        nargs="+",
         help=".csv, .tsv, .svm, .svmlight, .libsvm (all of them also .gz), .parquet, .arrow, .feather, .ipc, .npz, "
-        ".mat or .arff",
+        ".mat or .arff; - is standard input",
+    )
+    group.add_argument(
+        "--format", metavar="NAME", help="what FILE is, such as csv, where its suffix cannot tell (default for -: csv)"
+    )
+    group.add_argument(
+        "--glob",
+        action="store_true",
+        help="FILE may be several, or patterns such as 'part-*.csv': rows one below the other",
+    )
+    group.add_argument(
+        "--encoding", metavar="NAME", help="encoding of a text file, such as latin-1 (default: found out)"
+    )
+    group.add_argument(
+        "--separator",
+        metavar="MARK",
+        help="mark between the cells of a text file, such as ';' or tab (default: found out)",
+    )
+    group.add_argument(
+        "--decimal", metavar="MARK", choices=[".", ","], help="decimal mark of a text file, . or , (default: found out)"
     )
     group.add_argument(
         "--target",
@@ -52,13 +81,51 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         help="column to explain; text makes it a classification. .npz, .mat and svmlight files have one, 'y'",
     )
     group.add_argument(
-        "--drop", metavar="NAME[,NAME]", action="append", default=[], help="leave these columns out; may be repeated"
+        "--drop-rows-without-target",
+        action="store_true",
+        help="leave out rows whose target is missing; else they are refused",
     )
     group.add_argument(
-        "--encode",
-        action="store_true",
-        help="one-hot encode text and boolean columns; the levels of a column are kept or dropped together",
+        "--drop",
+        "--exclude",
+        metavar="NAME[,NAME]",
+        action="append",
+        default=[],
+        help="leave these columns out, of the ranking and of --out; may be repeated",
     )
+
+
+def add_meaning_options(parser: argparse.ArgumentParser) -> None:
+    """Options on what columns, rows and missing values mean, for commands that rank."""
+    group = parser.add_argument_group("what the columns mean")
+    group.add_argument(
+        "--task",
+        choices=["auto", "classification", "regression"],
+        default="auto",
+        help="what the target is: classes or a quantity (default: auto, which the first line of the answer tells)",
+    )
+    group.add_argument(
+        "--keep",
+        metavar="NAME[,NAME]",
+        action="append",
+        default=[],
+        help="columns that stay whatever the rule says; the others are judged by what they add. May be repeated",
+    )
+    group.add_argument("--weights", metavar="NAME", help="column with the weight of each row")
+    group.add_argument(
+        "--row-groups",
+        metavar="NAME",
+        help="column that tells which rows belong together, such as a patient's: they are not split by --stop "
+        "cross-validation",
+    )
+    group.add_argument(
+        "--missing",
+        choices=["auto", "impute", "pass", "error"],
+        default="auto",
+        help="missing values: impute them, pass them on to a method that takes them, or refuse them (default: auto, "
+        "which passes them on where the method takes them)",
+    )
+    group.add_argument("--encode", action="store_true", help=argparse.SUPPRESS)  # what it asked for is always done
 
 
 def add_method_options(parser: argparse.ArgumentParser) -> None:
@@ -91,6 +158,9 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
     level = group.add_mutually_exclusive_group()
     level.add_argument("--risk", metavar="R", type=float, help="risk that a rule accepts, such as 0.05")
     level.add_argument("--fdr", metavar="Q", type=float, help="false discovery rate to hold instead of a risk")
+    group.add_argument(
+        "--min-features", metavar="N", type=positive, help="keep at least so many, whatever the rule says"
+    )
     group.add_argument("--draws", metavar="N", type=int, help="most random draws of a rule")
     group.add_argument(
         "--stop-param",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -25,8 +26,9 @@ examples:
   tamis select table.parquet --target price --risk 0.01 --out kept.parquet
   tamis rank spam.npz --top 10
 
-`tamis COMMAND --help` says more about each command. Exit codes: 0 done (keeping nothing is an answer too), 2 bad input
-or options, 1 the work failed, 130 interrupted."""
+`tamis COMMAND --help` says more about each command. Exit codes: 0 done (keeping
+nothing is an answer too), 2 bad input or options, 1 the work failed, 130
+interrupted (what was found until then is printed, marked unfinished)."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -40,7 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
     """The whole command line."""
     parser = _Parser(
         prog="tamis",
-        description="A sieve for features: which columns of a table matter, how many to keep, and how sure that is.",
+        description="A sieve for features: which columns of a table matter, how many to keep,\nand how sure that is.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -51,6 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
     for command in COMMANDS:
         subparser = subparsers.add_parser(
             command.name,
+            usage=command.usage,
             help=command.summary,
             description=f"{command.summary[0].upper()}{command.summary[1:]}.",
             epilog=f"examples:\n{command.examples}",
@@ -71,4 +74,5 @@ def parse(args: Sequence[str] | None, env: Environment) -> argparse.Namespace:
     if not hasattr(options, "run"):
         names = ", ".join(command.name for command in COMMANDS)
         raise ValueError(f"choose a command: {names} (see tamis --help)")
+    options.given = list(sys.argv[1:] if args is None else args)
     return options

@@ -21,20 +21,43 @@ def require_polars(purpose: str) -> Any:
 
 
 def from_polars(table: Any) -> Frame:
-    """Columns of a polars data frame."""
-    return Frame({series.name: _values(series) for series in table})
+    """Columns of a polars data frame; numbers without holes need no original beside them."""
+    plain = _plain_types()
+    columns: dict[str, np.ndarray] = {}
+    originals: dict[str, Any] = {}
+    for series, dtype, n_null in zip(table, table.dtypes, null_counts(table), strict=True):
+        if n_null == 0 and type(dtype) in plain:
+            columns[series.name] = series.to_numpy()
+        else:
+            columns[series.name] = _values(series)
+            originals[series.name] = series
+    return Frame(columns, originals=originals)
 
 
-def to_polars(columns: dict[str, np.ndarray]) -> Any:
-    """A polars data frame of the columns."""
+def null_counts(table: Any) -> tuple[int, ...]:
+    """Missing values of each column."""
+    return table.null_count().row(0)
+
+
+def _plain_types() -> frozenset[type]:
+    """Types of which an array says all that a series does."""
+    import polars as pl
+
+    whole = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
+    return frozenset((pl.Float32, pl.Float64, pl.Boolean, *whole))
+
+
+def to_polars(columns: dict[str, Any]) -> Any:
+    """A polars data frame of the columns, which are arrays or polars series."""
     import polars
 
-    return polars.DataFrame(
-        {
-            name: values.tolist() if values.dtype.kind in "OU" else np.ascontiguousarray(values)
-            for name, values in columns.items()
-        }
-    )
+    return polars.DataFrame({name: _as_series(values) for name, values in columns.items()})
+
+
+def _as_series(values: Any) -> Any:
+    if not isinstance(values, np.ndarray):
+        return values
+    return values.tolist() if values.dtype.kind in "OU" else np.ascontiguousarray(values)
 
 
 @contextlib.contextmanager
@@ -54,8 +77,12 @@ def _values(series: Any) -> np.ndarray:
         return np.full(series.len(), np.nan)  # whatever type an empty column was given
     if dtype in (polars.String, polars.Categorical, polars.Enum):
         return np.array(series.cast(polars.String).to_list(), dtype=object)
-    if dtype.is_decimal() or (dtype == polars.Boolean and series.null_count()):
+    if dtype == polars.Boolean and series.null_count():
+        return np.array(series.to_list(), dtype=object)
+    if dtype in (polars.Date, polars.Datetime):  # a time of a zone as that in UTC
+        return series.to_numpy()
+    if dtype.is_decimal() or dtype == polars.Int128:
         return series.cast(polars.Float64).to_numpy()
     if dtype.is_numeric() or dtype == polars.Boolean:
         return series.to_numpy()
-    return np.empty(series.len(), dtype="V1")  # dates, lists, ...: refused by name, unless dropped
+    return np.empty(series.len(), dtype="V1")  # lists, durations, ...: refused by name, unless dropped

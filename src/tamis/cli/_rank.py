@@ -5,55 +5,52 @@ from __future__ import annotations
 import argparse
 
 from tamis.cli._environment import Environment
-from tamis.cli._options import Command, add_method_options, add_table_options
+from tamis.cli._options import Command, add_meaning_options, add_method_options, add_table_options, positive
 
 _EXAMPLES = """\
   tamis rank table.csv --target price
-  tamis rank table.csv --target price --drop id,name --encode --top 20
+  tamis rank table.csv --target price --drop id,name --top 20
   tamis rank spam.npz --method fisher-score
   tamis rank spam.npz --param max_features=5 --json"""
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_table_options(parser)
+    add_meaning_options(parser)
     add_method_options(parser)
-    parser.add_argument("--top", metavar="N", type=_positive, help="show the first N only")
+    parser.add_argument("--top", metavar="N", type=positive, help="show the first N only")
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number, at least 1, not '{text}'")
-    return int(text)
-
-
-def _run(args: argparse.Namespace, env: Environment) -> None:
-    from tamis.cli._fit import fit, load
-    from tamis.cli._methods import make_ranker, method_class
+def _run(args: argparse.Namespace, env: Environment) -> int:
+    from tamis.cli._fit import check_options, exit_code, file_field, fit, load, report_of, say_what_was_done
+    from tamis.cli._methods import Settings, make_ranker, method_class
     from tamis.cli._render import feature_table, json_object
-    from tamis.cli._results import ranked_features
+    from tamis.cli._results import not_ranked, ranked_features
 
-    method = method_class(args.method)
-    ranker = make_ranker(method, None, params=args.param, seed=args.seed, jobs=args.jobs)
-    table = load(args, method)
-    if args.top is not None and not table.levels:
-        ranker.set_params(stop=min(args.top, len(table.names)))  # a sequential method need not go on
-    fit(ranker, table, env, quiet=args.quiet or args.json)
-    features = ranked_features(ranker, table)
+    method = method_class(args.method, args.given)
+    ranker = make_ranker(method, None, Settings(args.param, args.seed, args.jobs, args.task))
+    check_options(args, ranker)
+    table = load(args, env, method)
+    if args.top is not None and table.is_numeric():
+        ranker.set_params(stop=min(args.top, table.n_features))  # a sequential method need not go on
+    selector = fit(ranker, table, env, missing=args.missing, quiet=args.quiet or args.json)
+    features = ranked_features(selector, table)
     shown = features[: args.top]
     if args.json:
         report = {
-            "file": str(args.file),
+            "file": file_field(args.file),
             "method": args.method,
-            "target": table.target,
-            "n_rows": table.n_rows,
-            "n_features": table.n_features,
+            **report_of(selector, table),
             "features": [feature.as_dict() for feature in shown],
         }
         env.emit(json_object(report))
-        return
+        return exit_code(selector)
+    say_what_was_done(selector, table, env)
     env.emit(feature_table(shown))
-    if args.top is None and (missing := table.n_features - len(features)):
-        env.say(f"{missing} of {table.n_features} features are not ranked")
+    n_unranked = table.n_features - len(features)
+    if args.top is None and n_unranked > len(not_ranked(selector)):
+        env.say(f"{n_unranked} of {table.n_features} features are not ranked")
+    return exit_code(selector)
 
 
 COMMAND = Command(
@@ -62,4 +59,5 @@ COMMAND = Command(
     examples=_EXAMPLES,
     add_options=_add_options,
     run=_run,
+    usage="tamis rank FILE --target NAME [options]",
 )

@@ -13,29 +13,49 @@ from scipy import io, sparse
 
 from tamis.cli._frame import Frame, check_distinct
 from tamis.cli._polars import from_polars, panics_as_errors, require_polars
-from tamis.cli._read_text import read_csv, read_tsv
+from tamis.cli._read_text import TextFormat, read_csv, read_tsv
 
 _TARGET = "y"  # name of the target in formats that set it apart without one
 _LONGEST_REASON = 160
 _COMPRESSIBLE = (".csv", ".tsv", ".svm", ".svmlight", ".libsvm")
 
 
-def _check_source(path: Path) -> None:
+def _check_source(path: Path, suffix: str) -> None:
     """Refuse a file that is not there, or of no known format."""
     if path.is_dir():
         raise ValueError(f"cannot read {path}: it is a folder")
     if not path.exists():
         raise ValueError(f"cannot read {path}: no such file")
-    if (suffix := format_suffix(path)) not in _READERS:
-        raise ValueError(f"cannot read {path}: '{suffix}' is none of {', '.join(_READERS)}")
+    if suffix not in _READERS:
+        known = ", ".join(_READERS)
+        raise ValueError(
+            f"cannot read {path}: '{suffix}' is none of {known}; say what it is with --format, such as csv"
+        )
 
 
-def read(path: Path) -> Frame:
-    """Read a file; whatever goes wrong in it becomes a ``ValueError`` that names it."""
-    _check_source(path)
-    suffix = format_suffix(path)
+def read(path: Path, *, suffix: str | None = None, text_format: TextFormat | None = None, name: str = "") -> Frame:
+    """Read a file; whatever goes wrong in it becomes a ``ValueError`` that names it.
+
+    Parameters
+    ----------
+    path : Path
+    suffix : str or None
+        Its format; None takes the file's own suffix.
+    text_format : TextFormat or None
+        How a table of text is written; None finds out.
+    name : str
+        What to call it, if not by its path.
+    """
+    suffix = format_suffix(path) if suffix is None else suffix
+    name = name or str(path)
+    _check_source(path, suffix)
+    given = TextFormat() if text_format is None else text_format
+    if given != TextFormat() and suffix not in _TEXT_READERS:
+        raise ValueError(
+            f"--encoding, --separator and --decimal are for {', '.join(_TEXT_READERS)}; {name} is {suffix}"
+        )
     try:
-        frame = _READERS[suffix](path)
+        frame = _TEXT_READERS[suffix](path, given) if suffix in _TEXT_READERS else _BINARY_READERS[suffix](path)
         if frame.n_rows == 0:
             raise ValueError("it holds no rows")
     except (ImportError, MemoryError):
@@ -43,7 +63,7 @@ def read(path: Path) -> Frame:
     except Exception as error:  # parsers of foreign bytes fail in many ways, all of them the file's fault
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         reason = textwrap.shorten(reason.partition("\n")[0], _LONGEST_REASON) or type(error).__name__
-        raise ValueError(f"cannot read {path} as {suffix}: {reason}") from error
+        raise ValueError(f"cannot read {name} as {suffix}: {reason}") from error
     return frame
 
 
@@ -139,9 +159,8 @@ def _plain(name: Any) -> str:
     return str(np.ravel(name)[0]).strip()
 
 
-_READERS: dict[str, Callable[[Path], Frame]] = {
-    ".csv": read_csv,
-    ".tsv": read_tsv,
+_TEXT_READERS: dict[str, Callable[[Path, TextFormat], Frame]] = {".csv": read_csv, ".tsv": read_tsv}
+_BINARY_READERS: dict[str, Callable[[Path], Frame]] = {
     ".parquet": _read_parquet,
     ".arrow": _read_arrow,
     ".feather": _read_arrow,
@@ -153,3 +172,4 @@ _READERS: dict[str, Callable[[Path], Frame]] = {
     ".libsvm": _read_svmlight,
     ".arff": _read_arff,
 }
+_READERS = (*_TEXT_READERS, *_BINARY_READERS)

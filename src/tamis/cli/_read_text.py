@@ -3,73 +3,188 @@
 from __future__ import annotations
 
 import csv
-import gzip
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
-import numpy as np
+from tamis.cli._frame import Frame, check_distinct, kind
+from tamis.cli._naming import columns_hold
+from tamis.cli._polars import from_polars, null_counts, require_polars
+from tamis.cli._text_cells import MISSING, looks_parsed, parse_cells
+from tamis.cli._text_encoding import TextFile, decode
 
-from tamis.cli._frame import Frame, check_distinct
-from tamis.cli._polars import from_polars, require_polars
-
-_MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "?")
-
-
-def read_csv(path: Path) -> Frame:
-    """Comma-separated values; semicolons and tabs are understood where the header has no comma."""
-    with _open(path) as lines:
-        header = lines.readline()
-    return _read_delimited(path, next((mark for mark in ",;\t" if mark in header), ","))
+_SEPARATORS = ",;\t|"
+_SAMPLE_LINES, _SAMPLE_SIZE = 100, 100_000
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
+_DECIMAL_POINT = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
 
 
-def read_tsv(path: Path) -> Frame:
+@dataclass(frozen=True)
+class TextFormat:
+    """How a table of text is written; None is found out.
+
+    Attributes
+    ----------
+    encoding : str or None
+    separator : str or None
+        Between two cells.
+    decimal : str or None
+        "." or ",".
+    """
+
+    encoding: str | None = None
+    separator: str | None = None
+    decimal: str | None = None
+
+
+def read_csv(path: Path, given: TextFormat) -> Frame:
+    """Values separated by commas, semicolons, tabs or bars, whichever splits all lines alike."""
+    return _read_delimited(decode(path, given.encoding), given.separator, given.decimal)
+
+
+def read_tsv(path: Path, given: TextFormat) -> Frame:
     """Tab-separated values."""
-    return _read_delimited(path, "\t")
+    return _read_delimited(decode(path, given.encoding), given.separator or "\t", given.decimal)
 
 
-def _read_delimited(path: Path, separator: str) -> Frame:
-    with _open(path) as lines:
-        header = next(csv.reader(lines, delimiter=separator), [])
-    if not header:
+def _read_delimited(file: TextFile, separator: str | None, decimal: str | None) -> Frame:
+    sample = _first_lines(file)
+    if not any(line.strip() for line in sample):
         raise ValueError("it is empty")
-    check_distinct(header)
+    separator = _find_separator(sample) if separator is None else separator
+    names = _names(next(row for row in csv.reader(sample, delimiter=separator) if row))
+    comma = decimal == "," or (
+        decimal is None and separator != "," and _has_decimal_commas(_rows(sample, separator)[1:])
+    )
     try:
         polars = require_polars("fast reading")
     except ImportError:
-        return _read_plain(path, separator)
-    table = polars.read_csv(path, separator=separator, null_values=list(_MISSING), infer_schema_length=None)
-    return from_polars(table)
+        frame = _read_plain(file, separator, names, comma)
+    else:
+        frame = _read_polars(polars, file, separator, names, comma)
+    notes = [file.note] if file.note else []
+    if decimal is None and comma:
+        notes.append("read with decimal commas (say --decimal . if they are none)")
+    if decimal is None and not comma:
+        notes += _decimal_note(frame)
+    return frame.with_notes(notes)
 
 
-def _read_plain(path: Path, separator: str) -> Frame:
+def _first_lines(file: TextFile) -> list[str]:
+    """Lines to look at: a hundred, fewer where they are long, but two."""
+    sample: list[str] = []
+    size = 0
+    with file.open() as lines:
+        for line in lines:
+            sample.append(line)
+            size += len(line)
+            if len(sample) == _SAMPLE_LINES or (size > _SAMPLE_SIZE and len(sample) > 1):
+                break
+    return sample
+
+
+def _find_separator(sample: Sequence[str]) -> str:
+    """The mark that splits all lines into the same number of cells, the most of them; else the first in the header."""
+    header = next(line for line in sample if line.strip())
+    marks = [mark for mark in _SEPARATORS if mark in header]
+    widths = {mark: {len(row) for row in _rows(sample, mark) if row} for mark in marks}
+    even = {mark: max(found) for mark, found in widths.items() if len(found) == 1 and found != {1}}
+    return max(even, key=even.__getitem__) if even else next(iter(marks), ",")
+
+
+def _rows(sample: Sequence[str], separator: str) -> list[list[str]]:
+    """Cells of the first lines, but for the last row, which may go on beyond them; none where a cell is too long."""
+    try:
+        rows = list(csv.reader(sample, delimiter=separator))
+    except csv.Error:
+        return []
+    return rows[:-1] if len(rows) > 2 and len(sample) > 2 else rows
+
+
+def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether cells are numbers with a comma, and none is one with a point."""
+    cells = [cell for row in rows for cell in row]
+    return any(map(_DECIMAL_COMMA.fullmatch, cells)) and not any(map(_DECIMAL_POINT.fullmatch, cells))
+
+
+def _names(header: Sequence[str]) -> list[str]:
+    """Names of the columns, without blanks around them; those without one are called by their place."""
+    stripped = [name.strip() for name in header]
+    given = stripped if len(set(stripped)) == len(set(header)) else header
+    names = [name or f"column_{place}" for place, name in enumerate(given, start=1)]
+    check_distinct(names)
+    return names
+
+
+def _read_polars(polars: Any, file: TextFile, separator: str, names: Sequence[str], comma: bool) -> Frame:
+    try:
+        table = polars.read_csv(
+            file.source(),
+            separator=separator,
+            null_values=list(MISSING),
+            infer_schema_length=None,
+            decimal_comma=comma,
+            glob=False,
+        )
+    except polars.exceptions.ComputeError as error:
+        if "more fields" not in str(error):
+            raise
+        raise ValueError(f"a line has more cells than the header, {len(names)}; {_other_mark(separator)}") from error
+    if len(table.columns) != len(names):
+        raise ValueError(f"its header has {len(names)} names, its lines {len(table.columns)} cells")
+    table.columns = list(names)
+    n_empty = 0
+    if all(null_counts(table)):  # else no line can be empty
+        empty = table.select(polars.all_horizontal(polars.all().is_null())).to_series()
+        n_empty = int(empty.sum())
+        table = table.filter(~empty) if n_empty else table
+    frame = from_polars(table)
+    parsed = {
+        name: parse_cells(values.tolist(), comma)
+        for name, values in frame.columns.items()
+        if values.dtype == object and kind(values) == "text" and looks_parsed(values)
+    }
+    return frame.with_columns(parsed).with_notes(_empty_note(n_empty))
+
+
+def _read_plain(file: TextFile, separator: str, names: Sequence[str], comma: bool) -> Frame:
     """The same without polars: slower, and with the whole text in memory."""
-    with _open(path) as lines:
+    rows: list[list[str | None]] = []
+    n_empty = 0
+    with file.open() as lines:
         reader = csv.reader(lines, delimiter=separator, strict=True)
-        header = next(reader)
-        rows = []
+        next(row for row in reader if row)  # the header
         for row in reader:
-            if row and len(row) != len(header):
-                raise ValueError(f"line {reader.line_num} has {len(row)} fields, the header {len(header)}")
-            rows.append(row)
-    columns = zip(*filter(None, rows), strict=True) if any(rows) else [()] * len(header)
-    return Frame({name: _parse_column(cells) for name, cells in zip(header, columns, strict=True)})
+            if row and len(row) != len(names):
+                cells = f"line {reader.line_num} has {len(row)} cells, the header {len(names)}"
+                raise ValueError(f"{cells}; {_other_mark(separator)}")
+            filled = [None if cell in MISSING else cell for cell in row]
+            if any(cell is not None for cell in filled):
+                rows.append(filled)
+            else:
+                n_empty += 1
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    parsed = {name: parse_cells(column, comma) for name, column in zip(names, columns, strict=True)}
+    return Frame({}).with_columns(parsed).with_notes(_empty_note(n_empty))
 
 
-def _parse_column(cells: tuple[str, ...]) -> np.ndarray:
-    """Whole numbers, else numbers, else booleans, else text."""
-    filled = [None if cell in _MISSING else cell for cell in cells]
-    for dtype in (np.int64, np.float64):
-        try:
-            if dtype is np.float64 or None not in filled:
-                return np.array([np.nan if cell is None else dtype(cell) for cell in filled], dtype=dtype)
-        except (ValueError, OverflowError):
-            continue
-    if set(filled) <= {"true", "false"}:
-        return np.array([cell == "true" for cell in filled])
-    return np.array(filled, dtype=object)
+def _other_mark(separator: str) -> str:
+    return f"if cells are not separated by {separator!r}, name the mark with --separator"
 
 
-def _open(path: Path) -> TextIO:
-    if path.suffix.lower() == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return open(path, encoding="utf-8-sig", newline="")
+def _decimal_note(frame: Frame) -> list[str]:
+    """Which columns of text may be numbers with a decimal comma; or thousands, so that this is not guessed."""
+    suspects = [
+        name
+        for name, values in frame.columns.items()
+        if values.dtype == object
+        and kind(values) == "text"
+        and _DECIMAL_COMMA.fullmatch(next(cell for cell in values if cell is not None))
+    ]
+    return [f"{columns_hold(suspects)} text such as 1,5: if these are numbers, say --decimal ,"] if suspects else []
+
+
+def _empty_note(n_empty: int) -> list[str]:
+    return [f"left out {n_empty} empty line{'s' if n_empty > 1 else ''}"] if n_empty > 0 else []

@@ -4,21 +4,47 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from tamis.cli._environment import one_line
 from tamis.cli._results import Feature
 
+_NARROWEST = 20  # characters for a column that is wrapped, however narrow the terminal
 
-def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
-    """Aligned columns; ``align`` has "<" or ">" for each."""
-    lines = [[one_line(cell) for cell in row] for row in (head, *rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(line, align, widths, strict=True)).rstrip()
-        for line in lines
-    )
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str, width: int | None = None) -> str:
+    """Aligned columns; a row of one cell stands alone, as the heading of those that follow.
+
+    Parameters
+    ----------
+    head : sequence of str
+    rows : sequence of sequence of str
+    align : str
+        "<" or ">" for each column.
+    width : int or None
+        Characters in a line, within which the last column is wrapped; None does not wrap.
+    """
+    lines = [[_cell(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*(line for line in lines if len(line) == len(head)), strict=True)]
+    before = sum(widths[:-1]) + 2 * (len(widths) - 1)
+    room = max(_NARROWEST, width - before) if width is not None else None
+    text = []
+    for line in lines:
+        if len(line) < len(head):
+            text += ["", line[0]]
+            continue
+        *cells, last = (f"{cell:{side}{size}}" for cell, side, size in zip(line, align, widths, strict=True))
+        wrapped = [last] if room is None else textwrap.wrap(last, room) or [""]
+        text.append("  ".join([*cells, wrapped[0]]).rstrip())
+        text += [" " * before + more for more in wrapped[1:]]
+    return "\n".join(text)
+
+
+def _cell(text: str) -> str:
+    """One line, as far to the right as it was."""
+    return text[: len(text) - len(text.lstrip(" "))] + one_line(text)
 
 
 def feature_table(features: Sequence[Feature], curve: str = "") -> str:
@@ -30,8 +56,6 @@ def feature_table(features: Sequence[Feature], curve: str = "") -> str:
     ]
     if curve:
         columns.append((curve, ">", [number(feature.curve) for feature in features]))
-    if any(feature.levels for feature in features):
-        columns.append(("levels", "<", [", ".join(feature.levels) for feature in features]))
     heads, sides, cells = zip(*columns, strict=True)
     return text_table(heads, list(zip(*cells, strict=True)), "".join(sides))
 

@@ -6,70 +6,79 @@ import argparse
 from pathlib import Path
 
 from tamis.cli._environment import Environment
-from tamis.cli._options import Command, add_method_options, add_rule_options, add_table_options
+from tamis.cli._options import Command, add_meaning_options, add_method_options, add_rule_options, add_table_options
 
 _EXAMPLES = """\
   tamis select table.csv --target price
   tamis select table.csv --target price --risk 0.01 --out kept.parquet
-  tamis select table.csv --target city --drop id --encode --json
-  tamis select spam.npz --method fisher-score --stop monte-carlo-probe --fdr 0.1 --draws 199 --seed 0
-  tamis select spam.npz --stop cross-validation --stop-param rule=one-se --jobs 4
+  tamis select table.csv --target city --drop 'my id' --keep age --json
+  zcat table.csv.gz | tamis select - --target price
+  tamis select --glob 'part-*.csv' --target price --row-groups patient \\
+      --stop cross-validation
+  tamis select spam.npz --method fisher-score --fdr 0.1 --draws 199 --seed 0
+  tamis select spam.npz --stop cross-validation --stop-param rule=one-se
   tamis select faces.mat --method max-variance --stop 50 --out faces.npz"""
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_table_options(parser)
+    add_meaning_options(parser)
     add_method_options(parser)
     add_rule_options(parser)
     parser.add_argument(
         "--out",
         metavar="FILE",
         type=Path,
-        help="write the kept columns and the target here: .csv, .tsv, .parquet, .arrow, .feather, .ipc or .npz",
+        help="write the kept columns and the target here, as they were read: .csv, .tsv, .parquet, .arrow, .feather, "
+        ".ipc or .npz (numbers only)",
     )
 
 
-def _run(args: argparse.Namespace, env: Environment) -> None:
-    from tamis.cli._fit import fit, load
-    from tamis.cli._methods import make_ranker, make_stop, method_class
+def _run(args: argparse.Namespace, env: Environment) -> int:
+    from tamis.cli._fit import check_options, exit_code, file_field, fit, load, report_of, say_what_was_done
+    from tamis.cli._methods import Settings, make_ranker, make_stop, method_class
     from tamis.cli._render import feature_table, json_object
-    from tamis.cli._results import kept_features
-    from tamis.cli._write import check_destination, write
+    from tamis.cli._results import curve_label, kept_features
+    from tamis.cli._write import check_destination, check_writable, write
 
     if args.out is not None:
-        check_destination(args.out, source=args.file)
-    method = method_class(args.method)
+        check_destination(args.out, sources=args.file)
+    method = method_class(args.method, args.given)
     options = {"--risk": ("risk", args.risk), "--fdr": ("fdr", args.fdr), "--draws": ("n_draws", args.draws)}
     stop = make_stop(method, args.stop, options=options, params=args.stop_param, seed=args.seed, jobs=args.jobs)
-    ranker = make_ranker(method, stop, params=args.param, seed=args.seed, jobs=args.jobs)
-    table = load(args, method)
-    fit(ranker, table, env, quiet=args.quiet or args.json)
-    features = kept_features(ranker, table)
-    reason = ranker.stop_.reason
+    settings = Settings(args.param, args.seed, args.jobs, args.task, args.min_features)
+    ranker = make_ranker(method, stop, settings)
+    check_options(args, ranker)
+    table = load(args, env, method)
+    if args.out is not None:
+        check_writable(args.out, table)
+    selector = fit(ranker, table, env, missing=args.missing, quiet=args.quiet or args.json)
+    features = kept_features(selector, table)
+    reason = selector.stop_.reason
     if args.out is not None:
         write(args.out, table, {feature.name for feature in features})
     if args.json:
         report = {
-            "file": str(args.file),
+            "file": file_field(args.file),
             "method": args.method,
             "stop": args.stop,
-            "target": table.target,
-            "n_rows": table.n_rows,
-            "n_features": table.n_features,
+            **report_of(selector, table),
             "n_kept": len(features),
             "reason": reason,
-            "curve": ranker.stop_.label or None,
-            "threshold": ranker.stop_.threshold,
+            "curve": curve_label(selector) or None,
+            "threshold": selector.stop_.threshold,
             "features": [feature.as_dict() for feature in features],
             "out": None if args.out is None else str(args.out),
         }
         env.emit(json_object(report))
-        return
+        return exit_code(selector)
+    say_what_was_done(selector, table, env)
     if args.out is None:
-        env.emit(feature_table(features, curve=ranker.stop_.label))
+        env.emit(feature_table(features, curve=curve_label(selector)))
     env.say(f"kept {len(features)} of {table.n_features} features: {reason}")
     if args.out is not None:
         env.say(f"wrote {args.out}")
+    return exit_code(selector)
 
 
 COMMAND = Command(
@@ -78,4 +87,5 @@ COMMAND = Command(
     examples=_EXAMPLES,
     add_options=_add_options,
     run=_run,
+    usage="tamis select FILE --target NAME [options]",
 )

@@ -1,16 +1,37 @@
-"""From the columns of a file to what a ranker takes: numbers, and a target."""
+"""From the columns of a file to features, a target, and what else a column may stand for."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from tamis.cli._frame import Frame, check_distinct
+from tamis.cli._frame import Frame, kind, missing
 from tamis.cli._methods import suggest
+from tamis.cli._naming import columns_hold, drop_option, enumerate_names, them
 
-_MOST_NAMED = 5
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a file play which part.
+
+    Attributes
+    ----------
+    target : str or None
+        None takes the one that the file sets apart, if any.
+    weights, row_groups : str or None
+    drop, keep : sequence of str
+        Columns to leave out, and those to keep whatever the rule says; each possibly a list with commas.
+    """
+
+    target: str | None = None
+    weights: str | None = None
+    row_groups: str | None = None
+    drop: Sequence[str] = ()
+    keep: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -20,29 +41,33 @@ class Table:
     Attributes
     ----------
     features : Frame
-        Columns of numbers; an encoded column is there once per level.
+        Columns to rank, as the file has them.
     y : ndarray or None
     target : str or None
         Name of ``y``.
-    levels : dict
-        For each encoded column, its levels by the name of their column.
+    target_written : array, series or None
+        ``y`` as the file has it.
+    weights, row_groups : ndarray or None
+        Weight of each row; which rows belong together.
+    keep : tuple of str
+        Features to keep whatever the rule says.
+    n_rows_dropped : int
+        Rows left out because they have no target.
     """
 
     features: Frame
     y: np.ndarray | None = None
     target: str | None = None
-    levels: dict[str, dict[str, str]] = field(default_factory=dict)
+    target_written: Any = None
+    weights: np.ndarray | None = None
+    row_groups: np.ndarray | None = None
+    keep: tuple[str, ...] = ()
+    n_rows_dropped: int = 0
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns of numbers."""
+        """Names of the features."""
         return self.features.names
-
-    @property
-    def owners(self) -> list[str]:
-        """For each column of numbers, the feature it belongs to: itself, or the column whose level it is."""
-        owner = {column: name for name, levels in self.levels.items() for column in levels}
-        return [owner.get(name, name) for name in self.names]
 
     @property
     def n_rows(self) -> int:
@@ -51,143 +76,144 @@ class Table:
 
     @property
     def n_features(self) -> int:
-        """Number of features; the levels of an encoded column are one."""
-        return len(set(self.owners))
+        """Number of features."""
+        return len(self.names)
+
+    def is_numeric(self) -> bool:
+        """Whether all features are numbers or booleans, and none of the values is missing."""
+        return all(
+            values.dtype.kind in "fiub" and not missing(values).any() for values in self.features.columns.values()
+        )
 
 
 def prepare(
-    frame: Frame, *, target: str | None, drop: Sequence[str] = (), encode: bool = False, needed_by: str | None = None
+    frame: Frame, columns: Columns, *, drop_rows_without_target: bool = False, needed_by: str | None = None
 ) -> Table:
-    """Set the target apart, drop columns, and refuse or encode what is not a number.
+    """Set the target, weights and row groups apart, and leave out what is to be left out.
 
     Parameters
     ----------
     frame : Frame
-    target : str or None
-        Name of the target; None takes the one that the file sets apart, if any.
-    drop : sequence of str
-        Columns to leave out, each possibly a list with commas.
-    encode : bool
-        One-hot encode text and boolean columns.
+    columns : Columns
+    drop_rows_without_target : bool
+        Leave out rows whose target is missing; else they are refused.
     needed_by : str or None
         What cannot do without a target, for the error.
     """
-    target = frame.target if target is None else target
+    target = frame.target if columns.target is None else columns.target
     if target is None and needed_by is not None:
-        raise ValueError(f"{needed_by} needs a target; name its column with --target: {_enumerate(frame.names)}")
-    y = None
-    if target is not None:
-        _check_known("--target", target, frame.names)
-        y = _as_target(frame.column(target), target)
-    dropped = _dropped(drop, frame.names)
-    if target in dropped:
-        raise ValueError(f"--drop {target}: that is the target")
-    features = frame.keep(set(frame.names) - dropped - {target})
+        raise ValueError(f"{needed_by} needs a target; name its column with --target: {enumerate_names(frame.names)}")
+    apart = {"--target": target, "--weights": columns.weights, "--row-groups": columns.row_groups}
+    _check_apart(apart, frame.names)
+    dropped = _names("--drop", columns.drop, frame.names)
+    keep = _names("--keep", columns.keep, frame.names)
+    for option, name in apart.items():
+        if name in dropped or name in keep:
+            raise ValueError(
+                f"{'--drop' if name in dropped else '--keep'} {shlex.quote(str(name))}: that is the {option[2:]}"
+            )
+    if both := sorted(set(keep) & set(dropped)):
+        raise ValueError(f"--keep {shlex.quote(both[0])}: --drop leaves it out")
+    n_rows = frame.n_rows
+    if target is not None and drop_rows_without_target:
+        frame = frame.take_rows(~missing(frame.column(target)))
+    features = frame.keep(set(frame.names) - set(dropped) - set(apart.values()))
     if not features.names:
         raise ValueError("no column is left to rank")
-    levels: dict[str, dict[str, str]] = {}
-    if encode:
-        features, levels = _encode(features)
-    _check_numbers(features)
-    return Table(features, y, target, levels)
+    _check_kinds(features)
+    return Table(
+        features,
+        y=None if target is None else _as_target(frame.column(target), target),
+        target=target,
+        target_written=None if target is None else frame.originals.get(target),
+        weights=None if columns.weights is None else _as_weights(frame.column(columns.weights), columns.weights),
+        row_groups=None
+        if columns.row_groups is None
+        else _as_groups(frame.column(columns.row_groups), columns.row_groups),
+        keep=tuple(keep),
+        n_rows_dropped=n_rows - frame.n_rows,
+    )
+
+
+def _check_apart(apart: dict[str, str | None], known: Sequence[str]) -> None:
+    """Columns that are no features must be there, and play one part each."""
+    parts: dict[str, str] = {}
+    for option, name in apart.items():
+        if name is None:
+            continue
+        _check_known(option, name, known)
+        if name in parts:
+            raise ValueError(f"{option} {shlex.quote(name)}: that is already the column of {parts[name]}")
+        parts[name] = option
 
 
 def _check_known(option: str, name: str, known: Sequence[str]) -> None:
-    if name not in known:
-        raise ValueError(f"{option} {name}: no such column{suggest(name, known)}; the file has {_enumerate(known)}")
+    if name in known:
+        return
+    hint = "; if its cells are separated by another mark, name it with --separator" if len(known) == 1 else ""
+    held = f"the file has {enumerate_names(known)}{hint}"
+    raise ValueError(f"{option} {shlex.quote(name)}: no such column{suggest(name, known)}; {held}")
 
 
-def _dropped(drop: Sequence[str], known: Sequence[str]) -> set[str]:
-    """Columns to drop; a name may itself hold a comma."""
-    names = {name for given in drop for name in ([given] if given in known else given.split(","))}
-    for name in sorted(names):
-        _check_known("--drop", name, known)
-    return names
+def _names(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Names that an option lists; a name may itself hold a comma."""
+    names = dict.fromkeys(name for each in given for name in _split(each, set(known)))
+    for name in names:
+        _check_known(option, name, known)
+    return list(names)
+
+
+def _split(given: str, known: set[str]) -> list[str]:
+    """``given`` at those of its commas that leave the longest known name first; at every comma where none is known."""
+    if given in known:
+        return [given]
+    parts = given.split(",")
+    for n in range(len(parts), 0, -1):
+        if (name := ",".join(parts[:n])) in known or n == 1:
+            return [name, *(_split(",".join(parts[n:]), known) if n < len(parts) else [])]
+    return parts
 
 
 def _as_target(values: np.ndarray, name: str) -> np.ndarray:
     """A target without holes: numbers as they are, text as labels."""
-    kind = _kind(values)
-    if kind == "other":
-        raise ValueError(f"--target {name}: the column holds neither numbers nor text")
-    if missing := _count_missing(values):
+    option = f"--target {shlex.quote(name)}"
+    if n_missing := int(missing(values).sum()):
         raise ValueError(
-            f"--target {name}: the column has no value in {missing} of {values.size} rows; drop those rows first"
+            f"{option}: the column has no value in {n_missing} of {values.size} rows; to leave those rows out, say "
+            "--drop-rows-without-target"
         )
-    return values.astype(str) if kind == "text" else values
+    holds = kind(values)
+    if holds in ("date", "other"):
+        what = "dates" if holds == "date" else "neither numbers nor text"
+        raise ValueError(f"{option}: the column holds {what}; a target is numbers or labels")
+    return values.astype(str) if holds == "text" else values
 
 
-def _kind(values: np.ndarray) -> str:
-    """What a column holds: "number", "boolean", "text" or "other"."""
-    if values.dtype.kind in "fiu":
-        return "number"
-    if values.dtype.kind == "b":
-        return "boolean"
-    if values.dtype.kind == "U" or (values.dtype.kind == "O" and all(v is None or isinstance(v, str) for v in values)):
-        return "text"
-    return "other"
+def _as_weights(values: np.ndarray, name: str) -> np.ndarray:
+    option = f"--weights {shlex.quote(name)}"
+    if kind(values) != "number" or missing(values).any():
+        raise ValueError(f"{option}: the column must hold a number in every row")
+    if (values < 0).any():
+        raise ValueError(f"{option}: the column holds negative numbers; the weight of a row is at least 0")
+    return values.astype(float)
 
 
-def _count_missing(values: np.ndarray) -> int:
-    if values.dtype.kind == "O":
-        return sum(value is None for value in values)
-    return int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0
-
-
-def _check_numbers(features: Frame) -> None:
-    """Refuse columns that are no numbers, by name, with the way out."""
-    kinds = {name: _kind(values) for name, values in features.columns.items()}
-    if other := [name for name, kind in kinds.items() if kind == "other"]:
+def _as_groups(values: np.ndarray, name: str) -> np.ndarray:
+    if n_missing := int(missing(values).sum()):
+        option = f"--row-groups {shlex.quote(name)}"
         raise ValueError(
-            f"{_columns_hold(other)} neither numbers nor text; drop {_them(other)} with --drop {','.join(other)}"
+            f"{option}: the column has no value in {n_missing} of {values.size} rows; say of each where it belongs"
         )
-    if text := [name for name, kind in kinds.items() if kind == "text"]:
-        raise ValueError(
-            f"{_columns_hold(text)} text; drop {_them(text)} with --drop {','.join(text)} or one-hot encode "
-            f"{_them(text)} with --encode"
-        )
+    return values.astype(str) if values.dtype == object else values
 
 
-def _encode(features: Frame) -> tuple[Frame, dict[str, dict[str, str]]]:
-    """One column of zeros and ones per level of each text or boolean column."""
-    columns: dict[str, np.ndarray] = {}
-    names: list[str] = list(features.block_names)
-    levels: dict[str, dict[str, str]] = {}
-    for name, values in features.columns.items():
-        if _kind(values) not in ("text", "boolean"):
-            encoded = {name: values}
-        else:
-            labels, indicators = _one_hot(name, values)
-            encoded = {f"{name}={label}": column for label, column in zip(labels, indicators, strict=True)}
-            levels[name] = dict(zip(encoded, labels, strict=True))
-        names += encoded
-        columns |= encoded
-    check_distinct(names)
-    return replace(features, columns=columns), levels
-
-
-def _one_hot(name: str, values: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """Levels in sorted order, and for each the rows that have it."""
-    if missing := _count_missing(values):
-        raise ValueError(f"column '{name}' holds {missing} missing values; impute or drop them first")
-    text = np.where(values, "true", "false") if values.dtype == bool else values.astype(str)
-    labels, codes = np.unique(text, return_inverse=True)
-    if labels.size == values.size:
-        raise ValueError(
-            f"column '{name}' holds a different text in every row, as an identifier does: encoding it tells nothing; "
-            f"drop it with --drop {name}"
-        )
-    return labels.tolist(), (codes == np.arange(labels.size)[:, None]).astype(np.int8)
-
-
-def _columns_hold(names: Sequence[str]) -> str:
-    return f"column {_enumerate(names)} holds" if len(names) == 1 else f"columns {_enumerate(names)} hold"
-
-
-def _enumerate(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(f"'{name}'" for name in names[:_MOST_NAMED]) + more
-
-
-def _them(names: Sequence[str]) -> str:
-    return "it" if len(names) == 1 else "them"
+def _check_kinds(features: Frame) -> None:
+    """Refuse columns that no encoding takes, by name, with the way out."""
+    other = [
+        name
+        for name, values in features.columns.items()
+        if kind(values) == "other" and not (values.dtype == object and missing(values).all())
+    ]
+    if other:
+        what = "neither numbers nor text nor dates"
+        raise ValueError(f"{columns_hold(other)} {what}; leave {them(other)} out with {drop_option(other)}")

@@ -5,19 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
 
-from tamis.cli._frame import Frame
+from tamis.cli._frame import Frame, kind
+from tamis.cli._naming import columns_hold
 from tamis.cli._polars import require_polars, to_polars
 from tamis.cli._table import Table
 
 
-def check_destination(path: Path, source: Path) -> None:
+def check_destination(path: Path, sources: Sequence[Path]) -> None:
     """Refuse what could not be written, before any work is done."""
     suffix = path.suffix.lower()
     if suffix not in _WRITERS:
@@ -26,47 +27,83 @@ def check_destination(path: Path, source: Path) -> None:
         raise ValueError(f"--out {path}: there is no folder {path.parent}")
     if path.is_dir():
         raise ValueError(f"--out {path}: it is a folder")
-    if path.exists() and source.exists() and path.samefile(source):
+    if path.exists() and any(source.exists() and path.samefile(source) for source in sources):
         raise ValueError(f"--out {path}: it is the file to read")
     if suffix in (".parquet", *_ARROW):
         require_polars(f"writing {suffix}")
 
 
+def check_writable(path: Path, table: Table) -> None:
+    """Refuse a format that cannot hold the columns, before any work is done."""
+    if path.suffix.lower() != ".npz":
+        return
+    others = [name for name, values in table.features.columns.items() if values.dtype.kind not in "fiub"]
+    if others:
+        raise ValueError(
+            f"--out {path}: .npz holds numbers only, and {columns_hold(others)} others; write .parquet or .csv"
+        )
+
+
 def write(path: Path, table: Table, features: Collection[str]) -> None:
-    """Write the given features of a table, all levels of encoded ones, and its target.
+    """Write the given features of a table and its target, as its file had them.
 
     The file is written beside its destination and moved there when it is complete.
     """
-    kept = {name for name, owner in zip(table.names, table.owners, strict=True) if owner in features}
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(part, "xb") as file:
-            _WRITERS[path.suffix.lower()](file, table.features.keep(kept), table)
+            _WRITERS[path.suffix.lower()](file, table.features.keep(features), table)
         os.replace(part, path)
     except BaseException:  # Ctrl-C too
         part.unlink(missing_ok=True)
         raise
 
 
-def _columns(features: Frame, table: Table) -> dict[str, np.ndarray]:
-    """Dense columns by name, the target last."""
-    columns = features.dense()
+def _columns(features: Frame, table: Table) -> dict[str, Any]:
+    """Columns by name as the file had them, the target last."""
+    columns = features.written()
     if table.y is not None and table.target is not None:
-        columns[table.target] = table.y
+        columns[table.target] = table.y if table.target_written is None else table.target_written
     return columns
 
 
-def _write_delimited(file: BinaryIO, columns: dict[str, np.ndarray], separator: str) -> None:
+def _typed_columns(features: Frame, table: Table) -> dict[str, Any]:
+    """The same with dates as such, which a CSV spells out as text; those with a time zone stay as they are."""
+    return {
+        name: features.columns[name] if _is_spelled_date(features, name) else values
+        for name, values in _columns(features, table).items()
+    }
+
+
+def _is_spelled_date(features: Frame, name: str) -> bool:
+    cells = features.originals.get(name)
+    if name not in features.columns or features.columns[name].dtype.kind != "M" or not isinstance(cells, np.ndarray):
+        return False
+    return not any(isinstance(cell, str) and cell.endswith("Z") for cell in cells)
+
+
+def _write_delimited(file: BinaryIO, columns: dict[str, Any], separator: str) -> None:
     try:
         table = to_polars(columns)
     except ImportError:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         writer = csv.writer(text, delimiter=separator, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+        writer.writerows(zip(*map(_cells, columns.values()), strict=True))
         text.detach()
         return
     table.write_csv(file, separator=separator)
+
+
+def _cells(values: np.ndarray) -> list[Any]:
+    """A column as the csv module writes it, in the spelling of polars: empty where a value is missing, true, false."""
+    spelled = {True: "true", False: "false"}
+    if kind(values) == "boolean":
+        return [spelled.get(value) for value in values.tolist()]
+    if values.dtype.kind == "M":
+        values = values.astype(str).astype(object)
+        return [None if value == "NaT" else value for value in values]
+    return [None if value != value else value for value in values.tolist()]
 
 
 def _write_csv(file: BinaryIO, features: Frame, table: Table) -> None:
@@ -78,11 +115,11 @@ def _write_tsv(file: BinaryIO, features: Frame, table: Table) -> None:
 
 
 def _write_parquet(file: BinaryIO, features: Frame, table: Table) -> None:
-    to_polars(_columns(features, table)).write_parquet(file)
+    to_polars(_typed_columns(features, table)).write_parquet(file)
 
 
 def _write_arrow(file: BinaryIO, features: Frame, table: Table) -> None:
-    to_polars(_columns(features, table)).write_ipc(file)
+    to_polars(_typed_columns(features, table)).write_ipc(file)
 
 
 def _write_npz(file: BinaryIO, features: Frame, table: Table) -> None:

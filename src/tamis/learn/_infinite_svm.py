@@ -18,7 +18,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from tamis._sklearn import Interval, StrOptions, check_feature_names_in, fit_context, is_torch_array
-from tamis.base import track
+from tamis.base import interruption, track
 from tamis.base._validation import check_table
 from tamis.dictionary._base import Dictionary, FiniteDictionary
 from tamis.dictionary._columns import Columns
@@ -222,10 +222,14 @@ class InfiniteSVM(CallbackSupportMixin, ClassifierMixin, TransformerMixin, BaseE
         else:
             self.C_ = float(self.C)
         self._stages: list[Solution] = []
+        self._interruption = ""  # what Ctrl-C has ended in this fit, in words
         rounds = search.rounds(self.C_, self.max_rounds, self.patience)
-        for _ in track(self, rounds, task_name="round", total=self.max_rounds):
-            self._stages.append(search.solution())
-        self._store(search)
+        try:
+            for _ in track(self, rounds, task_name="round", total=self.max_rounds):
+                self._stages.append(search.solution())
+            self._store(search)
+        finally:
+            del self._interruption
         context.call_on_fit_task_end(estimator=self)
         return self
 
@@ -266,7 +270,10 @@ class InfiniteSVM(CallbackSupportMixin, ClassifierMixin, TransformerMixin, BaseE
         self.params_ = self._name_parameters()
         self.history_, self.n_iter_ = search.history, len(search.history)
         self.certificate_ = search.certify(self.C_, self.patience)
-        if not self.certificate_["converged"]:
+        if words := interruption(self):
+            self.certificate_ |= {"converged": False, "interrupted": True}
+            warnings.warn(f"InfiniteSVM was {words}", ConvergenceWarning, stacklevel=3)
+        elif not self.certificate_["converged"]:
             warnings.warn(
                 f"InfiniteSVM ended after {self.n_iter_} rounds, and more features could be added (objective "
                 f"{self.certificate_['objective']:.4g}, gap about {self.certificate_['gap']:.2g}); raise max_rounds or "

@@ -11,12 +11,16 @@ from tamis.base import Ranker, StopDecision
 from tamis.kernels.arrays.columns import to_numpy
 
 _MOST_NAMES = 40
+_SMALLEST = 1e-10  # chance that is drawn: the axis would otherwise be one of chances that nobody doubts
+_DECADES = 2.0  # of chances from which on the axis is logarithmic
+_KEPT, _AFTER = "tab:blue", "0.65"
 
 
 class PathDisplay:
     """Curve of a stopping rule against the number of features, with the cut marked (Stoppiglia et al. 2003, Figure 1).
 
-    Make it with :meth:`from_estimator`.
+    Make it with :meth:`from_estimator`. Features after the cut are gray. A risk or p-value that spans decades is drawn
+    on a logarithmic axis, where zeros, and chances below 1e-10, stand at its lower end.
 
     Parameters
     ----------
@@ -97,13 +101,22 @@ class PathDisplay:
         if ax is None:
             width = max(6.4, 1.5 + 0.35 * decision.curve_at.size) if named else 6.4
             _, ax = pyplot.subplots(figsize=(width, 4.8), layout="constrained")
-        ax.plot(decision.curve_at, decision.curve, color="0.6", zorder=1)
+        lowest = lowest_chance(decision)
+        curve = decision.curve if lowest is None else np.maximum(decision.curve, lowest)
+        ax.plot(decision.curve_at, curve, color="0.8", zorder=1)
         if decision.spread is not None:
-            ax.errorbar(decision.curve_at, decision.curve, decision.spread, fmt="none", color="0.6", zorder=1)
+            ax.errorbar(decision.curve_at, curve, decision.spread, fmt="none", color="0.8", zorder=1)
         kept = decision.curve_at <= decision.n_candidates
-        for chosen, color, label in ((kept, "tab:blue", "kept"), (~kept, "tab:orange", "refused")):
+        is_below = np.zeros(curve.size, dtype=bool) if lowest is None else decision.curve < lowest
+        for chosen, color, label in ((kept & ~is_below, _KEPT, "kept"), (~kept & ~is_below, _AFTER, "after the cut")):
             if chosen.any():
-                ax.scatter(decision.curve_at[chosen], decision.curve[chosen], color=color, label=label, zorder=2)
+                ax.scatter(decision.curve_at[chosen], curve[chosen], color=color, label=label, zorder=2)
+        if lowest is not None:
+            ax.set_yscale("log")
+        if is_below.any():
+            colors = np.where(kept[is_below], _KEPT, _AFTER).tolist()
+            label = f"{'kept, ' if kept[is_below].all() else ''}below {lowest:.0e}"
+            ax.scatter(decision.curve_at[is_below], curve[is_below], marker="v", color=colors, zorder=2, label=label)
         ax.axvline(decision.n_candidates + 0.5, color="tab:red", linewidth=1, label=f"cut at {decision.n_candidates}")
         if decision.threshold is not None:
             ax.axhline(
@@ -116,6 +129,8 @@ class PathDisplay:
         if named:
             ticks = [self.names[k - 1] if k > 0 else "none" for k in decision.curve_at]
             ax.set_xticks(decision.curve_at, ticks, rotation=45, ha="right", rotation_mode="anchor")
+            for tick, is_kept in zip(ax.get_xticklabels(), kept, strict=True):
+                tick.set_color("black" if is_kept else _AFTER)
             ax.set_xlabel(f"{noun} in the order of the ranking")
         else:
             ax.set_xlabel(f"number of {noun}")
@@ -124,6 +139,22 @@ class PathDisplay:
         ax.spines[["top", "right"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def lowest_chance(decision: StopDecision) -> float | None:
+    """Lower end of a logarithmic axis; None where the curve is no risk or p-value, or spans less than two decades.
+
+    Zeros, and chances so small that their size says nothing more, stand there.
+    """
+    curve, threshold = decision.curve, decision.threshold
+    is_chance = any(word in decision.label for word in ("risk", "chance", "p-value"))
+    if not is_chance or threshold is None or curve.min() < 0 or curve.max() > 1:
+        return None
+    least, most = min(curve.min(), threshold), max(curve.max(), threshold)
+    if most < 10**_DECADES * least:
+        return None
+    positive = np.append(curve[curve > 0], threshold).min()
+    return float(10.0 ** np.floor(np.log10(max(positive, _SMALLEST)) - (curve.min() == 0.0)))
 
 
 def _pyplot() -> Any:

@@ -28,6 +28,7 @@ from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.rank._kernel_model import KernelModel
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._rounds import best_round, hold_out, order_by_rounds
+from tamis.rank._row_sample import note_rows
 from tamis.rank._validation import classification_errors
 
 _LARGEST_RANGE, _LEAST_RANGE = 1e30, 1e-100  # of columns that are not standardized
@@ -144,15 +145,23 @@ class ScalingRanker(WeightedRanker):
     ) -> Ranking:
         if self._orders_all_at_the_end and n_top is not None and n_top >= candidates.n_candidates:
             n_top = None
-        problem = self._problem = self._pose(candidates, np.asarray(y))
-        n_rounds = self._prepare(candidates, np.asarray(y), problem, n_top)
+        y, n_rows = np.asarray(y), candidates.table.shape[0]
+        rows = self._sample = self._sample_rows(candidates, y)
+        if rows is not None:
+            candidates, y = candidates.take_rows(rows), y[rows]
+        problem = self._problem = self._pose(candidates, y)
+        n_rounds = self._prepare(candidates, y, problem, n_top)
         rounds: list[ScalingRound] = []
         for done in track(self, self._rounds(candidates, problem), task_name="round", total=n_rounds):
             rounds.append(done)
             n_left = len(factors_of_candidates(candidates, done.alive, done.updated))
             if len(rounds) >= n_rounds or (n_top is not None and n_left < n_top):
                 break
-        return self._conclude(candidates, rounds, n_rounds, n_top)
+        return replace(self._conclude(candidates, rounds, n_rounds, n_top), notes=note_rows(rows, n_rows))
+
+    def _sample_rows(self, candidates: Candidates, y: np.ndarray) -> np.ndarray | None:
+        """Rows to work on, where a kernel matrix of all is too large; None for all."""
+        return None
 
     def _conclude(
         self, candidates: Candidates, rounds: list[ScalingRound], n_rounds: int, n_top: int | None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule, fresh, track
+from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule, arranged, fresh, interrupt, track
 from tamis.kernels.arrays.targets import encode_classes, infer_task, subproblems
 
 
@@ -33,15 +34,27 @@ class SubproblemMixin(Ranker):
         found: list[tuple[Ranking, StopDecision]] = []
         parts = list(subproblems(codes, classes.size, self.multiclass))
         share = rule.divided(len(parts))
-        for against, rows in track(self, parts, task_name=self.multiclass, total=len(parts)):
-            labels = tuple(classes[list(against)].tolist())
-            ranker = fresh(self, task="classification", multiclass="joint", stop=share)
-            if candidates.column_names is not None:
-                ranker.name_features(candidates.column_names)
-            is_first = (codes[rows] == against[0]).astype(int)
-            found.append(ranker._fit_candidates(candidates.take_rows(rows), is_first, share))
-            self.subproblems_[labels] = ranker
-        return unite(found, self.multiclass, candidates.noun)
+        watched = track(self, parts, task_name=self.multiclass, total=len(parts))
+        try:
+            for against, rows in watched:
+                labels = tuple(classes[list(against)].tolist())
+                ranker = fresh(self, task="classification", multiclass="joint", stop=share, min_features=None)
+                if candidates.column_names is not None:
+                    ranker.name_features(candidates.column_names)
+                is_first = (codes[rows] == against[0]).astype(int)
+                found.append(ranker._fit_candidates(candidates.take_rows(rows), is_first, share))
+                self.subproblems_[labels] = ranker
+        except KeyboardInterrupt:
+            interrupt(watched)
+        ranking, decision = unite(found, self.multiclass, candidates.noun)
+        ranking = arranged(ranking, candidates)
+        if ranking.n_forced:
+            decision = replace(decision, reason=f"{decision.reason}; {candidates.kept_in_words()}")
+        n_wanted = min(self.min_features or 0, ranking.order.size)
+        if decision.n_features < n_wanted:
+            reason = f"{decision.reason}; at least {self.min_features} asked for"
+            decision = replace(decision, n_features=n_wanted, reason=reason)
+        return ranking, decision
 
 
 def unite(found: list[tuple[Ranking, StopDecision]], scheme: str, noun: str) -> tuple[Ranking, StopDecision]:

@@ -41,6 +41,7 @@ class EffectiveNumber(StoppingRule, name="effective-number"):
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({"probability"})
+    reads_ranking_only: ClassVar[bool] = True
 
     _parameter_constraints: ClassVar[dict] = {"multiple": [Interval(Real, 0, None, closed="neither")]}
 

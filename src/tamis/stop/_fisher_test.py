@@ -55,6 +55,7 @@ class FisherTest(StoppingRule, name="fisher-test"):
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({"nested_linear"})
+    reads_ranking_only: ClassVar[bool] = True
 
     _parameter_constraints: ClassVar[dict] = {
         "risk": [Interval(Real, 0, 1, closed="neither")],

@@ -48,6 +48,7 @@ class LeaveOneOut(StoppingRule, name="leave-one-out"):
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({"nested_linear"})
+    reads_ranking_only: ClassVar[bool] = True
 
     _parameter_constraints: ClassVar[dict] = {"patience": [Interval(Integral, 1, None, closed="left"), None]}
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy import sparse
 from sklearn.base import clone
 
 from tamis._sklearn import Interval, safe_indexing
@@ -23,8 +24,10 @@ from tamis.base import (
     arranged,
     finish,
     fresh,
+    note_interruption,
     track,
 )
+from tamis.kernels.arrays.copies import place_columns
 from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.probe.law import check_draws, enough_draws
@@ -75,8 +78,12 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     are permuted jointly (margins and correlations are kept), and the best probe counts, not one. Permuting the target
     instead would change the scale of many scores.
 
-    ``order_`` and ``scores_`` are then those of :math:`a_j`, steadier than one run's; with ``conditional=True`` the
-    kept features come first, in the order in which they joined, and their scores are set above all others.
+    Ctrl-C ends the draws: those so far decide where they suffice for the risk, else all features stay, and the reason
+    says so.
+
+    ``order_`` and, of methods that are not sequential, ``scores_`` are then those of :math:`a_j`, steadier than one
+    run's; with ``conditional=True`` the kept features come first, in the order in which they joined, and their scores
+    are set above all others.
 
     References
     ----------
@@ -166,8 +173,12 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             scores, n_drawn = _aggregate_draws(feature_scores, ranker.one_shot), len(feature_scores)
             if ranker.one_shot:  # what the method left out of its order, though it has a score, stays out
                 scores[np.setdiff1d(np.arange(scores.size), ranking.order)] = -np.inf
+            else:
+                scores = _lowest_of_copies_first(scores, candidates)
             p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=candidates.keep.tolist())
-        return self._decision(candidates, ranking, scores, p_values, n_drawn)
+        # ranks tell the order of a sequential method; what people see as its scores are its own criteria
+        reported = scores if ranker.one_shot or self.conditional else ranking.scores
+        return self._decision(candidates, ranking, scores, reported, p_values, n_drawn)
 
     def _draw(
         self,
@@ -182,17 +193,26 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         """Scores of the features and of their copies, one row per draw, until the answer is settled."""
         feature_scores: list[np.ndarray] = []
         copy_scores: list[np.ndarray] = []
-        with (
-            Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel,
-            closing(self._batches(parallel, ranker, ranking, candidates, y, seeds, kept)) as batches,
-        ):
-            for of_features, of_copies in track(ranker, batches, task_name="probe", total=len(seeds)):
-                feature_scores.append(of_features)
-                copy_scores.append(of_copies)
-                if len(feature_scores) % _BATCH == 0 and len(feature_scores) < len(seeds):
-                    scores = _aggregate_draws(np.array(feature_scores), ranker.one_shot)
-                    if error_control.settled(scores, np.array(copy_scores), len(seeds), candidates.keep.tolist()):
-                        break
+        try:
+            with (
+                Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel,
+                closing(self._batches(parallel, ranker, ranking, candidates, y, seeds, kept)) as batches,
+                closing(track(ranker, batches, task_name="probe", total=len(seeds), interruptible=False)) as watched,
+            ):
+                for of_features, of_copies in watched:
+                    feature_scores.append(of_features)
+                    copy_scores.append(of_copies)
+                    if len(feature_scores) % _BATCH == 0 and len(feature_scores) < len(seeds):
+                        scores = _aggregate_draws(np.array(feature_scores), ranker.one_shot)
+                        if error_control.settled(scores, np.array(copy_scores), len(seeds), candidates.keep.tolist()):
+                            break
+        except KeyboardInterrupt:
+            # Ctrl-C does not look at the scores: p-values of the draws so far are valid, but cannot fall below 1/(1+B)
+            n_drawn = len(copy_scores)
+            can_decide = (1 + n_drawn) * error_control.level >= 1 and not self.conditional
+            if not can_decide or not note_interruption(ranker, f"interrupted after {n_drawn} of {len(seeds)} draws"):
+                raise
+            del feature_scores[n_drawn:]
         return np.array(feature_scores), np.array(copy_scores)
 
     def _batches(
@@ -250,18 +270,25 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             kept.append(int(best))
 
     def _decision(
-        self, candidates: Candidates, ranking: Ranking, scores: np.ndarray, p_values: np.ndarray, n_drawn: int
+        self,
+        candidates: Candidates,
+        ranking: Ranking,
+        scores: np.ndarray,
+        reported: np.ndarray,
+        p_values: np.ndarray,
+        n_drawn: int,
     ) -> StopDecision:
         level = self.risk if self.fdr is None else self.fdr
         steps = {step.feature: step for step in ranking.path}
         order = np.argsort(-scores, kind="stable")
         order = order[scores[order] > -np.inf]
         path = tuple(steps[j] for j in order if j in steps)
-        steadier = arranged(Ranking(order, scores, path, ranking.certificate, notes=ranking.notes), candidates)
+        steadier = arranged(Ranking(order, reported, path, ranking.certificate, notes=ranking.notes), candidates)
         order = steadier.order
         p_values = p_values.copy()
         p_values[candidates.keep] = 0.0  # they stay whatever their chance is
         curve = np.maximum.accumulate(p_values[order])
+        curve[: steadier.n_forced] = np.nan  # nobody asks for their chance
         kept = kept_below(curve, level, steadier.n_forced)
         standing = "risk" if self.fdr is None else "false discovery rate"
         if kept == order.size:
@@ -344,6 +371,18 @@ def _copies(X: Any, rows: np.ndarray, kept: np.ndarray) -> Any:
     basis = np.linalg.qr(np.column_stack([np.ones(len(X)), X[:, kept]]))[0]
     explained = basis @ (basis.T @ X)
     return (explained + (X - explained)[rows]).astype(X.dtype)
+
+
+def _lowest_of_copies_first(scores: np.ndarray, candidates: Candidates) -> np.ndarray:
+    """The same scores, of which equal columns get theirs in the order of the table: shuffling must not decide there."""
+    X = candidates.table
+    if candidates.members is not None or not (isinstance(X, np.ndarray) or sparse.issparse(X)):
+        return scores
+    _, place = place_columns(X)
+    given, wanted = np.lexsort((-scores, place)), np.lexsort((np.arange(place.size), place))
+    settled = np.empty_like(scores)
+    settled[wanted] = scores[given]
+    return settled
 
 
 def _aggregate_draws(values: np.ndarray, one_shot: bool) -> np.ndarray:

@@ -36,6 +36,7 @@ class OwnChoice(StoppingRule, name="own-choice"):
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({"own_choice"})
+    reads_ranking_only: ClassVar[bool] = True
 
     def decide(
         self,

@@ -155,6 +155,7 @@ class Probe(StoppingRule, name="probe"):
         if self.null != "gaussian" and path:
             chances = self._by_permutation(ranker, path, candidates, y, rng)
         curve = self._curve(path, chances)
+        curve[: ranking.n_forced] = np.nan  # nobody asks for their risk
         kept = kept_below(curve, self.risk, ranking.n_forced)
         return StopDecision(
             kept,

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval, RealNotInt
-from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule
+from tamis.base import Candidates, Ranker, Ranking, StopDecision, StoppingRule, interruption
 from tamis.kernels.arrays.tolerances import floor_count
 
 
@@ -35,6 +35,8 @@ class TopK(StoppingRule, name="top-k"):
     >>> MaxVariance(stop=TopK(1)).fit([[0, 5], [1, 9]]).stop_.reason
     'the first 1 of 2 features, as asked'
     """
+
+    reads_ranking_only: ClassVar[bool] = True
 
     _parameter_constraints: ClassVar[dict] = {
         "n_features": [
@@ -83,7 +85,7 @@ class TopK(StoppingRule, name="top-k"):
         whose = f"the default of {type(ranker).__name__}" if by_default else "as asked"
         if kept < asked:
             few = f"all {kept} {noun}s that could be ranked, though {asked} were asked for"
-            reason = f"{few}: the others add nothing, or have no weight"
+            reason = few if interruption(ranker) else f"{few}: the others add nothing, or have no weight"
         elif isinstance(self.n_features, Integral) and self.n_features > n_rankable:
             reason = f"all {kept} {noun}s there are, though {self.n_features} were asked for"
         elif self.n_features is None:

@@ -13,6 +13,7 @@ from tamis.table._findings import Finding
 from tamis.table._source import Source
 
 _FAR_OUT = 10.0  # robust standard deviations of the target
+_MOST_NAMED = 5
 _FEWEST_ROWS = 5  # of a class, and of rows with and without a value
 _LEAK = 0.99  # share of the target that one column explains on other rows
 _MOST_TREES = 100  # columns that are looked at closely
@@ -23,9 +24,8 @@ def check_target(y: np.ndarray, task: str, *, guessed: bool) -> Iterator[Finding
     """Findings of the target alone."""
     if task == "classification":
         classes, counts = np.unique(y, return_counts=True)
-        for label, count in zip(classes.tolist(), counts.tolist(), strict=True):
-            if count < _FEWEST_ROWS:
-                yield Finding("rare-class", None, f"has {count} row{'s' * (count != 1)} of class {label!r}")
+        if np.any(counts < _FEWEST_ROWS):
+            yield Finding("rare-class", None, _rare_in_words(classes, counts))
         if guessed and looks_like_counts(y):
             yield Finding(
                 "count-target", None, f"was taken as {classes.size} classes, but looks like counts or ratings"
@@ -40,6 +40,19 @@ def check_target(y: np.ndarray, task: str, *, guessed: bool) -> Iterator[Finding
             f"lies more than {_FAR_OUT:g} robust standard deviations from its median in {rows} (up to {largest:g})"
         )
         yield Finding("outlying-target", None, sentence)
+
+
+def _rare_in_words(classes: np.ndarray, counts: np.ndarray) -> str:
+    """Which classes have too few rows, and how many these are."""
+    rare = [
+        (label, count) for label, count in zip(classes.tolist(), counts.tolist(), strict=True) if count < _FEWEST_ROWS
+    ]
+    if len(rare) == 1:
+        [(label, count)] = rare
+        return f"has {count} row{'s' * (count != 1)} of class {label!r}"
+    named = ", ".join(f"{label!r} ({count})" for label, count in rare[:_MOST_NAMED])
+    more = f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else ""
+    return f"has fewer than {_FEWEST_ROWS} rows of {len(rare)} classes: {named}{more}"
 
 
 def _robust_z(y: np.ndarray) -> np.ndarray:

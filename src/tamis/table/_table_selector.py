@@ -279,8 +279,11 @@ class TableSelector(SelectorMixin, BaseEstimator):
             reason = re.sub(
                 r"'[^']*'|\bgroup(?=s?\b)", lambda match: match[0] if match[0][0] == "'" else "column", reason
             )
+        label = decision.label if self.groups is not None else decision.label.replace("group", "column")
         n_groups = None if self.groups is None else decision.n_groups
-        return replace(decision, n_features=self.n_features_, n_groups=n_groups, reason=reason, ranking=None)
+        return replace(
+            decision, n_features=self.n_features_, n_groups=n_groups, reason=reason, label=label, ranking=None
+        )
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)

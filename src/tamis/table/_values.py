@@ -109,9 +109,9 @@ def read_objects(values: Sequence[Any], *, is_declared: bool) -> Column:
     if is_declared:
         return _levels(values, distinct, filled)
     if _all_are(filled, (bool, np.bool_)) and filled:
-        return Numbers(_floats(values), "boolean")
+        return Numbers(_looked_up(values, distinct), "boolean")
     if _all_are(filled, (Real, Decimal)):  # a column with nothing filled in is one of numbers, all missing
-        return Numbers(_floats(values), "number")
+        return Numbers(_looked_up(values, distinct), "number")
     if _all_are(filled, (date, np.datetime64)):
         return Moments(_moments(values))
     if _all_are(filled, (timedelta, np.timedelta64)):
@@ -151,6 +151,12 @@ def _levels(values: Sequence[Any], distinct: list[Any], filled: list[Any]) -> Le
 
 def _all_are(values: Iterable[Any], types: tuple[type, ...]) -> bool:
     return all(issubclass(kind, types) for kind in set(map(type, values)))
+
+
+def _looked_up(values: Sequence[Any], distinct: list[Any]) -> np.ndarray:
+    """Each value as a float, by way of the distinct ones: these are few where a column is long."""
+    number = dict(zip(distinct, _floats(distinct).tolist(), strict=True))
+    return np.fromiter(map(number.__getitem__, values), dtype=float, count=len(values))
 
 
 def _floats(values: Sequence[Any]) -> np.ndarray:

@@ -25,6 +25,7 @@ from tamis.base import (
     Step,
     StepSize,
     ascending,
+    interruption,
     n_to_eliminate,
     track,
 )
@@ -246,7 +247,7 @@ class PerceptronElimination(BackwardRanker):
         assert isinstance(elimination, PerceptronRounds)
         runs = elimination.runs
         short = sum(not run.converged for run in runs)
-        if short:
+        if short and not interruption(self):
             advice = "give slack > 0, which separates any classes" if self.slack == 0 else f"raise slack={self.slack:g}"
             warnings.warn(
                 f"PerceptronElimination ended {short} of {len(runs)} runs while rows were still corrected; {advice}, "

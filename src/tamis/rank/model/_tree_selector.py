@@ -51,6 +51,7 @@ _CRITERIA = {  # by importance; "auto" is the first
     "gain_ratio": ["gain_ratio"],
     "error": ["error"],
 }
+_BATCHES = 20  # of a forest, between which its progress is told; the trees are the same as those of one batch
 _TREES = {
     ("classification", False): DecisionTreeClassifier,
     ("classification", True): RandomForestClassifier,
@@ -279,18 +280,24 @@ class TreeSelector(WeightedRanker):
         distinct = varies[order_columns(side[:, varies])]
         if criterion in _CLASSES_ONLY:
             return self._grow_by_splits(codes, distinct, target, criterion, rng, candidates)
-        is_forest = self.n_trees > 1
+        is_forest, weight = self.n_trees > 1, candidates.sample_weight
         tree = _TREES[task, is_forest](
             criterion=criterion,
             max_depth=self.max_depth,
-            ccp_alpha=self.ccp_alpha
-            * (_mean_variance(target, candidates.sample_weight) if task == "regression" else 1.0),
-            **self._leaf_size(candidates.sample_weight),
+            ccp_alpha=self.ccp_alpha * (_mean_variance(target, weight) if task == "regression" else 1.0),
+            **self._leaf_size(weight),
             random_state=0 if self.random_state is None and not is_forest else rng.randint(2**31 - 1),
         )
         if is_forest:
-            tree.set_params(n_estimators=self.n_trees, n_jobs=self.n_jobs)
-        tree.fit(codes[:, distinct], target, sample_weight=candidates.sample_weight)
+            tree.set_params(n_jobs=self.n_jobs, warm_start=True)
+            sizes = np.unique(np.linspace(0, self.n_trees, min(self.n_trees, _BATCHES) + 1).astype(int))[1:].tolist()
+            grown = (
+                tree.set_params(n_estimators=size).fit(codes[:, distinct], target, sample_weight=weight)
+                for size in sizes
+            )
+            list(track(self, grown, task_name="trees", total=len(sizes)))
+        else:
+            tree.fit(codes[:, distinct], target, sample_weight=weight)
         trees = tree.estimators_ if is_forest else [tree]
         n_splits = int(sum(each.get_n_leaves() - 1 for each in trees))
         depth = int(max(each.get_depth() for each in trees))
@@ -390,7 +397,7 @@ class TreeSelector(WeightedRanker):
         stored = codes.nnz // n_features if sparse.issparse(codes) else codes.shape[0]
         parts = list(blocks(n_features, _ENTRIES // (max(stored, 1) * n_sums)))
         scores = np.full(n_features, np.nan)
-        for block in track(self, parts, task_name="split", total=len(parts)):
+        for block in track(self, parts, task_name="split", total=len(parts), interruptible=False):
             part, leaf = codes[:, block], self.min_samples_leaf
             if self.importance == "error":
                 scores[block] = best_splits_either_side(part, target, split_errors, leaf, weight)[0]

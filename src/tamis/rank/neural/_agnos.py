@@ -123,7 +123,8 @@ class AgnosRanker(Ranker):
         return ranking
 
     def _watch(self, steps: Any, total: int) -> Any:
-        return track(self, steps, task_name="train", total=total)
+        # with a checkpoint Ctrl-C leaves the state on disk, from which the same call goes on
+        return track(self, steps, task_name="train", total=total, interruptible=self.checkpoint is None)
 
     def _rank_by_elimination(self, loader: Any, run: tuple[Any, ...]) -> Ranking:
         from tamis.rank.neural._elimination import Plan, eliminate_features

@@ -21,6 +21,8 @@ class AgnosS(AgnosRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    keep, exclude, min_features : columns, columns, int, default=None
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     mode : {"elimination", "thesis"}, default="elimination"
         "elimination" is faster and recovers more (see Notes); "thesis" trains as the thesis does: tanh on both sides,
         Adam on all samples, scores when training ends.

@@ -21,6 +21,8 @@ class AgnosW(AgnosRanker):
     ----------
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
+    keep, exclude, min_features : columns, columns, int, default=None
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     mode, n_components, alpha, hidden_units, learning_rate, max_iter : as for AgnosS
         In the thesis's mode, :math:`\lambda` is ``alpha`` divided by the units of the bottleneck.
     batch_size, device, checkpoint, random_state : as for AgnosS

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from tamis.base import interrupt
 from tamis.rank._checkpoint import Checkpoint
 from tamis.rank.neural._batch_loader import BatchLoader
 from tamis.rank.neural._components import leading_components, weight_components
@@ -113,6 +114,11 @@ class Trainer:
             if n_kept < len(V):
                 self._eliminate(n_kept)
 
+    def is_between_eliminations(self) -> bool:
+        """Whether each feature is either eliminated or has a score, and not in the middle of it."""
+        n_left = self.n_inputs - len(self.result.eliminated)
+        return len(self.scores) == self.loader.columns.size == n_left == self.n_inputs - len(self.result.scores)
+
     def close(self) -> EliminationRecord:
         """Eliminate the features that remain, the least important first."""
         if len(self.result.eliminated) < self.n_inputs:
@@ -200,14 +206,20 @@ def eliminate_features(
     generator: torch.Generator,
     checkpoint: Checkpoint,
     saved: dict[str, Any] | None,
-    watch: Callable[[Iterable[int]], Iterable[int]],
+    watch: Callable[[Iterable[int]], Generator[int, None, None]],
 ) -> EliminationRecord:
     """Train until one feature remains, or a callback stops the steps."""
     trainer = Trainer(loader, plan, generator)
     if saved is not None:
         trainer.restore(saved)
-    for step in watch(range(len(trainer.result.losses), plan.n_steps)):
-        trainer.advance(step)
-        if checkpoint.is_due():
-            checkpoint.save(trainer.state())
+    watched = watch(range(len(trainer.result.losses), plan.n_steps))
+    try:
+        for step in watched:
+            trainer.advance(step)
+            if checkpoint.is_due():
+                checkpoint.save(trainer.state())
+    except KeyboardInterrupt:
+        if not trainer.is_between_eliminations():
+            raise
+        interrupt(watched)
     return trainer.close()

@@ -5,7 +5,7 @@ This module loads torch: import it where a network is needed, not before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from itertools import count, pairwise
 from typing import Any
@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from scipy.optimize import minimize
 from torch import Tensor
+
+from tamis.base import interrupt
 
 _BLOCK = 2**21  # numbers held at once while inputs are removed one by one, or second derivatives are summed
 _MEMORY = 10  # objectives that a proximal step may compare itself with
@@ -218,8 +220,12 @@ class Training:
     converged: bool
 
 
-Ticks = Iterator[Any]  # asked for its next item after every iteration; at its end training ends
+Ticks = Generator[Any, None, None]  # asked for its next item after every iteration; at its end training ends
 Objective = Callable[[], tuple[Tensor, Tensor]]  # value and gradient at the network's current weights
+
+
+def _endless() -> Ticks:
+    yield from count()
 
 
 def train(
@@ -232,7 +238,7 @@ def train(
     free: np.ndarray | None = None,
 ) -> Training:
     """Minimize a smooth objective by L-BFGS, from where the network is; entries that are not ``free`` stay."""
-    ticks = count() if ticks is None else ticks
+    ticks = _endless() if ticks is None else ticks
     theta, device = network.theta.data, network.theta.device
     place = slice(None) if free is None else torch.from_numpy(np.flatnonzero(free)).to(device)
 
@@ -241,12 +247,21 @@ def train(
         value, gradient = objective()
         return value.item(), gradient[place].cpu().numpy()
 
-    def report(_: np.ndarray) -> None:
+    accepted, n_accepted = theta[place].cpu().numpy().copy(), 0
+
+    def report(x: np.ndarray) -> None:
+        nonlocal accepted, n_accepted
+        accepted, n_accepted = x.copy(), n_accepted + 1
         next(ticks)  # where it has ended, this raises what ends the minimization
 
     options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": tol, "gtol": 1e-3 * tol}
-    start = theta[place].cpu().numpy().copy()
-    found = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", callback=report, options=options)
+    try:
+        found = minimize(
+            value_and_gradient, accepted.copy(), jac=True, method="L-BFGS-B", callback=report, options=options
+        )
+    except KeyboardInterrupt:
+        interrupt(ticks)
+        return Training(value_and_gradient(accepted)[0], n_accepted, converged=False)
     theta[place] = torch.from_numpy(found.x).to(device)
     # status 2 is a line search that finds nothing lower: only rounding errors remain
     return Training(float(found.fun), int(found.nit), found.status in (0, 2))
@@ -268,32 +283,35 @@ def train_proximal(
     largest of the last few (Wright, Nowak and Figueiredo 2009); the end is where these differ by less than ``tol``. A
     long step may make weights non-zero that are zero at the minimum, so that the best point is kept, not the last.
     """
-    ticks = count() if ticks is None else ticks
+    ticks = _endless() if ticks is None else ticks
     theta = network.theta.data
     value, gradient = smooth()
     objectives = [(value + penalty(theta)).item()]
     best, lowest = theta.clone(), objectives[0]
     length, converged = 1.0, False
-    for n_iter in range(1, max_iter + 1):
-        theta_before, gradient_before = theta.clone(), gradient
-        reference = max(objectives[-_MEMORY:])
-        while True:
-            theta.copy_(step(theta_before - length * gradient_before, length))
-            moved = theta - theta_before
-            value, gradient = smooth()
-            total, distance2 = (value + penalty(theta)).item(), torch.dot(moved, moved).item()
-            if total <= reference - _SUFFICIENT * distance2 / length or distance2 == 0.0 or length < _SHORTEST:
+    try:
+        for n_iter in range(1, max_iter + 1):
+            theta_before, gradient_before = theta.clone(), gradient
+            reference = max(objectives[-_MEMORY:])
+            while True:
+                theta.copy_(step(theta_before - length * gradient_before, length))
+                moved = theta - theta_before
+                value, gradient = smooth()
+                total, distance2 = (value + penalty(theta)).item(), torch.dot(moved, moved).item()
+                if total <= reference - _SUFFICIENT * distance2 / length or distance2 == 0.0 or length < _SHORTEST:
+                    break
+                length *= _SHRINK
+            objectives.append(total)
+            if total < lowest:
+                best, lowest = theta.clone(), total
+            curvature2 = torch.dot(moved, gradient - gradient_before).item()  # along the step, times its squared length
+            length = min(max(distance2 / curvature2, 1e-8), 1e8) if curvature2 > 0 else 2.0 * length
+            recent = objectives[-_MEMORY - 1 :]
+            is_flat = n_iter >= _MEMORY and max(recent) - min(recent) <= tol * max(1.0, abs(total))
+            converged = is_flat or distance2 == 0.0
+            if converged or not np.isfinite(total) or next(ticks, None) is None:
                 break
-            length *= _SHRINK
-        objectives.append(total)
-        if total < lowest:
-            best, lowest = theta.clone(), total
-        curvature2 = torch.dot(moved, gradient - gradient_before).item()  # along the step, times its squared length
-        length = min(max(distance2 / curvature2, 1e-8), 1e8) if curvature2 > 0 else 2.0 * length
-        recent = objectives[-_MEMORY - 1 :]
-        is_flat = n_iter >= _MEMORY and max(recent) - min(recent) <= tol * max(1.0, abs(total))
-        converged = is_flat or distance2 == 0.0
-        if converged or not np.isfinite(total) or next(ticks, None) is None:
-            break
+    except KeyboardInterrupt:
+        interrupt(ticks)
     theta.copy_(best)
     return Training(lowest, n_iter, converged)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Candidates, Ranker, Ranking, track
+from tamis.base import Candidates, Ranker, Ranking, interrupt, interruption, track
 from tamis.rank.neural._supervised import NetworkRanker, Task
+
+if TYPE_CHECKING:
+    from tamis.rank.neural._network import Training
 
 
 class SignalToNoise(NetworkRanker):
@@ -120,12 +123,19 @@ class SignalToNoise(NetworkRanker):
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X = candidates.table
         task = self._task(X, y, rng)
-        trainings, power = [], []
-        for _ in track(self, range(self.n_draws), task_name="noise", total=self.n_draws):
-            noisy = add_noise(task, rng)
-            network = self._start(noisy)
-            trainings.append(self._train(network, noisy))
-            power.append(network.layers[0][0].square().sum(dim=1).cpu().numpy())
+        trainings: list[Training] = []
+        power: list[np.ndarray] = []
+        watched = track(self, range(self.n_draws), task_name="noise", total=self.n_draws)
+        try:
+            for _ in watched:
+                noisy = add_noise(task, rng)
+                network = self._start(noisy)
+                trainings.append(self._train(network, noisy))
+                if interruption(self) and power:  # a network that was not trained to the end counts only where alone
+                    break
+                power.append(network.layers[0][0].square().sum(dim=1).cpu().numpy())
+        except KeyboardInterrupt:
+            interrupt(watched)
         decibels = 10.0 * np.log10(np.maximum(power, np.finfo(float).tiny))
         signal, noise = decibels[:, :-1].mean(axis=0), decibels[:, -1]
         ranking = Ranking.from_scores(task.inputs.share(signal - noise.mean()))

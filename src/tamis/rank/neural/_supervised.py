@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 from numbers import Integral, Real
@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import BackwardRanker, Elimination, Ranker, Ranking, Step, track
+from tamis.base import BackwardRanker, Elimination, Ranker, Ranking, Step, interruption, track
 from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.copies import order_by_values
 from tamis.kernels.arrays.scaling import center_each_column, rescale_columns, rescale_safely
@@ -157,14 +157,14 @@ class NetworkRanker(Ranker):
             free=free,
         )
 
-    def _epochs(self) -> Iterator[int]:
+    def _epochs(self) -> Generator[int, None, None]:
         """Reports progress to callbacks as it is asked for the next number."""
         return track(self, count(1), task_name="epoch", total=self.max_iter)
 
     def _certify(self, trainings: list[Training]) -> dict[str, Any]:
         """How the trainings went; a warning if one of them was cut short."""
         short = sum(not training.converged for training in trainings)
-        if short:
+        if short and not interruption(self):
             which = "its training" if len(trainings) == 1 else f"{short} of {len(trainings)} trainings"
             warnings.warn(
                 f"{type(self).__name__} ended {which} before the objective settled; raise max_iter={self.max_iter} "

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from tamis.base import interrupt
 from tamis.rank._checkpoint import Checkpoint
 from tamis.rank.neural._agnos_losses import (
     gradient_penalty,
@@ -55,7 +56,7 @@ def train_as_thesis(
     generator: torch.Generator,
     checkpoint: Checkpoint,
     saved: dict[str, Any] | None,
-    watch: Callable[[Iterable[int]], Iterable[int]],
+    watch: Callable[[Iterable[int]], Generator[int, None, None]],
 ) -> tuple[Tensor, list[float]]:
     """Scores of the columns and the loss of every step."""
     n_samples, n_inputs = loader.rows.shape
@@ -67,15 +68,20 @@ def train_as_thesis(
         network.load_state_dict(saved["network"])
         optimizer.load_state_dict(saved["optimizer"])
         losses = saved["losses"]
-    for step in watch(range(len(losses), plan.n_steps)):
-        loss = thesis_loss(network, loader.at(step)[0], plan, n_samples)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        network.weights.data = unit_frobenius(network.weights.data)
-        losses.append(float(loss.detach()))
-        if checkpoint.is_due():
-            checkpoint.save({"network": network.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses})
+    watched = watch(range(len(losses), plan.n_steps))
+    try:
+        for step in watched:
+            loss = thesis_loss(network, loader.at(step)[0], plan, n_samples)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            network.weights.data = unit_frobenius(network.weights.data)
+            losses.append(float(loss.detach()))
+            if checkpoint.is_due():
+                state = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses}
+                checkpoint.save(state)
+    except KeyboardInterrupt:
+        interrupt(watched)
     return _scores(network, loader, plan), losses
 
 

@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, LinearModel
+from tamis.kernels.arrays.targets import infer_task
 from tamis.kernels.solvers.feature_kernel import AdditiveKernel, resolve_gamma
 from tamis.kernels.solvers.gram import check_gram_fits
 from tamis.kernels.solvers.losses import LOSSES, PROBIT
@@ -23,6 +24,7 @@ from tamis.rank._kernel_parameters import check_kernel_takes
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._multiplicative_updates import group_owners, prepared_columns
 from tamis.rank._rounds import round_criteria
+from tamis.rank._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows, with_all_classes
 from tamis.rank._scaled_machines import KERNELS
 from tamis.rank._scaling_base import ScalingRanker
 from tamis.rank.scaling._jcfo_posterior import (
@@ -124,6 +126,9 @@ class JCFO(ScalingRanker):
         Weights of the log-likelihood, as ``sample_weight``.
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group have one factor, penalized once.
+    max_samples : int or None, default=2000
+        Rows to work on: of more, so many are drawn, always the same, and the reason says so; the kernel matrix grows
+        with their square. None takes all.
 
     Attributes
     ----------
@@ -196,6 +201,7 @@ class JCFO(ScalingRanker):
 
     _parameter_constraints: ClassVar[dict] = {
         **ScalingRanker._parameter_constraints,
+        "max_samples": MAX_SAMPLES_CONSTRAINT,
         "loss": [StrOptions({"auto", *_LIKELIHOODS})],
         "sample_penalty": [Interval(Real, 0, None, closed="neither")],
         "feature_penalty": [Interval(Real, 0, None, closed="neither")],
@@ -224,6 +230,7 @@ class JCFO(ScalingRanker):
         max_iter: int = 100,
         tol: float = 1e-3,
         standardize: bool = True,
+        max_samples: int | None = 2000,
         task: str = "auto",
         class_weight: Any = None,
         groups: Any = None,
@@ -240,6 +247,7 @@ class JCFO(ScalingRanker):
         self.max_iter = max_iter
         self.tol = tol
         self.standardize = standardize
+        self.max_samples = max_samples
         self.task = task
         self.class_weight = class_weight
         self.groups = groups
@@ -248,6 +256,11 @@ class JCFO(ScalingRanker):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.kernel == "linear"
         return tags
+
+    def _sample_rows(self, candidates: Candidates, y: np.ndarray) -> np.ndarray | None:
+        rows = draw_rows(len(y), self.max_samples)
+        is_classes = (infer_task(y) if self.task == "auto" else self.task) == "classification"
+        return with_all_classes(rows, y) if rows is not None and is_classes else rows
 
     def _prepare(self, candidates: Candidates, y: np.ndarray, problem: LinearProblem, n_top: int | None) -> int:
         self._n_top = n_top
@@ -413,7 +426,8 @@ class JCFO(ScalingRanker):
             posterior = replace(posterior, sample_penalty=0.5 * largest)
             point, _ = best_alpha(posterior, theta)
         used = np.flatnonzero(np.any(point.alpha != 0, axis=1))
-        self.support_samples_ = used if self._kept_rows is None else self._kept_rows[used]
+        places = used if self._sample is None else self._sample[used]
+        self.support_samples_ = places if self._kept_rows is None else self._kept_rows[places]
         self.dual_coef_ = point.alpha[used].T
         if self.kernel == "linear":
             weights = np.zeros((features.size, problem.Y.shape[1]))

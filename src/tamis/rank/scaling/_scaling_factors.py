@@ -24,6 +24,7 @@ from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._machine_scaling_base import centered_intercept, kernel_model
 from tamis.rank._multiplicative_updates import group_owners, prepared_columns
 from tamis.rank._rounds import best_round, round_criteria
+from tamis.rank._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows, with_all_classes
 from tamis.rank._scaled_machines import KERNELS, ScaledMachines
 from tamis.rank._scaling_base import ScalingRanker
 from tamis.rank._validation import validation_folds
@@ -112,6 +113,9 @@ class ScalingFactors(ScalingRanker):
     class_weight : dict, "balanced" or None, default=None
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group have one scaling factor.
+    max_samples : int or None, default=2000
+        Rows to work on: of more, so many are drawn, always the same, and the reason says so; the kernel matrix grows
+        with their square. None takes all. Not used with ``criterion="validation"``, whose ``cv`` speaks of all rows.
 
     Attributes
     ----------
@@ -180,6 +184,7 @@ class ScalingFactors(ScalingRanker):
     tasks: ClassVar[frozenset[str]] = frozenset({"classification"})
     _parameter_constraints: ClassVar[dict] = {
         **{name: constraint for name, constraint in ScalingRanker._parameter_constraints.items() if name != "task"},
+        "max_samples": MAX_SAMPLES_CONSTRAINT,
         "criterion": [StrOptions({"radius-margin", "span", "validation"})],
         "radius": [StrOptions({"ball", "variance"})],
         "discard": [StrOptions({"factor", "increase", "second-order"})],
@@ -214,6 +219,7 @@ class ScalingFactors(ScalingRanker):
         tol: float = 1e-4,
         cv: Any = 5,
         standardize: bool = True,
+        max_samples: int | None = 2000,
         class_weight: Any = None,
         groups: Any = None,
     ) -> None:
@@ -232,6 +238,7 @@ class ScalingFactors(ScalingRanker):
         self.tol = tol
         self.cv = cv
         self.standardize = standardize
+        self.max_samples = max_samples
         self.class_weight = class_weight
         self.groups = groups
 
@@ -246,6 +253,10 @@ class ScalingFactors(ScalingRanker):
         return self.discard != "second-order"
 
     # the problem
+
+    def _sample_rows(self, candidates: Candidates, y: np.ndarray) -> np.ndarray | None:
+        rows = None if self.criterion == "validation" else draw_rows(len(y), self.max_samples)
+        return None if rows is None else with_all_classes(rows, y)
 
     def _pose(self, candidates: Candidates, y: np.ndarray) -> LinearProblem:
         if infer_task(y) == "regression":

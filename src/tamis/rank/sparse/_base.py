@@ -24,6 +24,7 @@ from tamis.base import (
     WeightedRanker,
     finish,
     fresh,
+    interruption,
     track,
 )
 from tamis.rank._linear_problem import LinearProblem
@@ -169,7 +170,7 @@ class PenalizedRanker(WeightedRanker):
             for number, fit in enumerate(track(self, paths.follow(alphas), task_name="penalty", total=alphas.size)):
                 entries.add(number, fit, candidates)
                 gap = max(gap, fit.gap)
-            if fit.alpha != alpha:  # nothing was left to be explained before
+            if fit.alpha != alpha and not interruption(self):  # nothing was left to be explained before
                 fit = paths.solve(alpha)
         return self._conclude(candidates, fit, entries, active_first=True, words=words, gap=max(gap, fit.gap))
 
@@ -264,7 +265,7 @@ class PenalizedRanker(WeightedRanker):
             results = parallel(
                 delayed(fresh(self)._fold_errors)(candidates, y, problem, train, test, alphas) for train, test in folds
             )
-            errors = np.array(list(track(self, results, task_name="fold", total=len(folds))))
+            errors = np.array(list(track(self, results, task_name="fold", total=len(folds), interruptible=False)))
             finish(results)
         mean, spread, best, chosen = one_standard_error(errors)
         with np.errstate(over="ignore"):

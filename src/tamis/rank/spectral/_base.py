@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from tamis._sklearn import Interval, StrOptions
+from tamis._sklearn import Interval, StrOptions, safe_indexing
 from tamis.base import Ranker
 from tamis.base._validation import check_classes
 from tamis.kernels.arrays.columns import to_numpy
@@ -17,9 +17,28 @@ from tamis.kernels.arrays.scaling import rescale_columns, scale_columns, standar
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.kernels.graph.affinity import ClassGraph, Graph, KernelGraph, heat_width, neighbor_graph
 from tamis.kernels.neighbors.search import nearest_neighbors
+from tamis.rank._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows
 
 
-class GraphRanker(Ranker):
+class RowSampleRanker(Ranker):
+    """Base of methods that compare each row with each, and work on a sample where there are more than ``max_samples``.
+
+    Subclasses store it.
+    """
+
+    max_samples: int | None
+
+    _parameter_constraints: ClassVar[dict] = {**Ranker._parameter_constraints, "max_samples": MAX_SAMPLES_CONSTRAINT}
+
+    def _sample_rows(self, X: Any, y: Any) -> tuple[Any, Any, np.ndarray | None]:
+        """The part of the table to work on, its classes if there are any, and which rows these are, None for all."""
+        rows = draw_rows(X.shape[0], self.max_samples, self.get_params(deep=False).get("random_state"))
+        if rows is None:
+            return X, y, None
+        return safe_indexing(X, rows), None if y is None else safe_indexing(y, rows), rows
+
+
+class GraphRanker(RowSampleRanker):
     """Base of methods that look at features along a graph of the samples.
 
     Subclasses store ``n_neighbors``, ``weight``, ``width``, ``self_loops`` and ``standardize``, and call
@@ -36,13 +55,17 @@ class GraphRanker(Ranker):
     standardize: bool
 
     _parameter_constraints: ClassVar[dict] = {
-        **Ranker._parameter_constraints,
+        **RowSampleRanker._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "weight": [StrOptions({"heat", "binary", "cosine", "rbf", "class"})],
         "width": [Interval(Real, 0, None, closed="neither"), None],
         "self_loops": ["boolean"],
         "standardize": ["boolean"],
     }
+
+    def _sample_rows(self, X: Any, y: Any) -> tuple[Any, Any, np.ndarray | None]:
+        # a graph of classes costs no more than the table
+        return (X, y, None) if self.weight == "class" else super()._sample_rows(X, y)
 
     def _rescale(self, X: Any) -> Any:
         """The table in units whose squares can be summed, where units do not matter."""

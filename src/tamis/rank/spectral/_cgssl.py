@@ -35,14 +35,14 @@ class CGSSL(ClusterRanker):
         d, less than ``n_clusters`` for the subspace to matter; None takes half of it, rounded up.
     structure : float, default=10.0
         :math:`\eta`, the paper's :math:`\gamma`: how firmly the weights are held in the subspace.
-    n_neighbors, weight, width, self_loops, standardize : as for LaplacianScore
+    n_neighbors, weight, width, self_loops, standardize, max_samples : as for LaplacianScore
         The graph. Columns are centered in any case.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         Row norms of the weights; NaN for constant columns, which are not ranked.
-    feature_weights_, cluster_indicator_, objective_, n_iter_, certificate_
+    feature_weights_, cluster_indicator_, sample_indices_, objective_, n_iter_, certificate_
         As for :class:`NDFS`.
     components_ : ndarray of shape (n_features, n_components)
         Q.
@@ -102,6 +102,7 @@ class CGSSL(ClusterRanker):
         width: float | None = None,
         self_loops: bool = False,
         standardize: bool = True,
+        max_samples: int | None = 5000,
         random_state: Any = None,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
@@ -119,6 +120,7 @@ class CGSSL(ClusterRanker):
         self.width = width
         self.self_loops = self_loops
         self.standardize = standardize
+        self.max_samples = max_samples
         self.random_state = random_state
 
     def _model(self, Z: np.ndarray, X: np.ndarray, y: Any, rng: np.random.RandomState) -> StructuredModel:

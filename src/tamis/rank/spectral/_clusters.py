@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Candidates, Ranker, Ranking, track
+from tamis.base import Candidates, Ranking, interrupt, interruption, track
 from tamis.kernels.arrays.scaling import center_varying, rescale_columns
 from tamis.kernels.arrays.tolerances import TRAINED_TIE
 from tamis.kernels.graph.affinity import Graph, smoothest_eigenvectors
@@ -25,7 +25,8 @@ from tamis.kernels.graph.cluster_indicator import (
     orthogonality_penalty,
 )
 from tamis.kernels.graph.row_sparse import RowRidge, irls_weights, row_sparse_norm
-from tamis.rank.spectral._base import GraphRanker
+from tamis.rank._row_sample import note_rows
+from tamis.rank.spectral._base import GraphRanker, RowSampleRanker
 
 _OFFSET = 0.02  # what Li et al. add to the memberships at the start, so that none is zero
 _STEPS = 10  # of the memberships, for each of the feature weights
@@ -41,7 +42,7 @@ class Model(Protocol):
         """Update everything once; the objective afterwards."""
 
 
-class AlternatingRanker(Ranker):
+class AlternatingRanker(RowSampleRanker):
     """Base of methods whose objective goes down in sweeps, and whose scores are the row norms of a weight matrix.
 
     Subclasses store ``n_clusters``, ``max_iter``, ``tol`` and ``standardize``, and write :meth:`_model`.
@@ -56,7 +57,7 @@ class AlternatingRanker(Ranker):
     standardize: bool
 
     _parameter_constraints: ClassVar[dict] = {
-        **Ranker._parameter_constraints,
+        **RowSampleRanker._parameter_constraints,
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "standardize": ["boolean"],
@@ -72,7 +73,7 @@ class AlternatingRanker(Ranker):
         """Set the fitted attributes that only this method has."""
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
+        X, y, rows = self._sample_rows(candidates.table, y)
         if self.n_clusters > X.shape[0]:
             raise ValueError(f"n_clusters={self.n_clusters} is more than the {X.shape[0]} samples; ask for fewer")
         if self.standardize:
@@ -83,6 +84,7 @@ class AlternatingRanker(Ranker):
         converged = self._descend(model)
         self.n_iter_ = self.objective_.size
         self.cluster_indicator_ = model.F
+        self.sample_indices_ = np.arange(X.shape[0]) if rows is None else rows
         self.feature_weights_ = np.zeros((X.shape[1], model.A.shape[1]))
         self.feature_weights_[varies] = model.A
         self._keep(model, varies)
@@ -94,19 +96,25 @@ class AlternatingRanker(Ranker):
             "objective": float(self.objective_[-1]),
             "orthogonality": orthogonality_gap(model.F),
         }
-        return Ranking(ranking.order, ranking.scores, certificate=certificate)
+        return Ranking(
+            ranking.order, ranking.scores, certificate=certificate, notes=note_rows(rows, candidates.table.shape[0])
+        )
 
     def _descend(self, model: Model) -> bool:
         """Sweep until the objective hardly moves; False, and a warning, if it still does after ``max_iter``."""
         objectives: list[float] = []
         converged = False
-        for _ in track(self, range(self.max_iter), task_name="sweep", total=self.max_iter):
-            objectives.append(model.sweep())
-            converged = len(objectives) > 1 and objectives[-2] - objectives[-1] <= self.tol * abs(objectives[-1])
-            if converged:
-                break
+        watched = track(self, range(self.max_iter), task_name="sweep", total=self.max_iter)
+        try:
+            for _ in watched:
+                objectives.append(model.sweep())
+                converged = len(objectives) > 1 and objectives[-2] - objectives[-1] <= self.tol * abs(objectives[-1])
+                if converged:
+                    break
+        except KeyboardInterrupt:
+            interrupt(watched)
         self.objective_ = np.array(objectives)
-        if not converged:
+        if not converged and not interruption(self):
             name, n_sweeps = type(self).__name__, len(objectives)
             warnings.warn(
                 f"{name} still lowers its objective after {n_sweeps} sweeps; raise max_iter or tol",

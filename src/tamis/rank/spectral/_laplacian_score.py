@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from tamis.base import Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import as_columns, to_numpy
 from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.graph.affinity import dirichlet_energy
+from tamis.rank._row_sample import note_rows
 from tamis.rank.spectral._base import GraphRanker
 
 
@@ -40,6 +42,9 @@ class LaplacianScore(GraphRanker):
         Whether a sample is tied to itself with weight 1, which evens out the degrees.
     standardize : bool, default=True
         Measure distances with columns of unit variance. The score itself does not depend on units.
+    max_samples : int or None, default=5000
+        Rows to work on: of more, so many are drawn, the same ones for the same seed, and the reason says so. None
+        takes all. Not needed, nor used, with ``weight="class"``.
 
     Attributes
     ----------
@@ -92,6 +97,7 @@ class LaplacianScore(GraphRanker):
         width: float | None = None,
         self_loops: bool = False,
         standardize: bool = True,
+        max_samples: int | None = 5000,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_neighbors = n_neighbors
@@ -99,12 +105,17 @@ class LaplacianScore(GraphRanker):
         self.width = width
         self.self_loops = self_loops
         self.standardize = standardize
+        self.max_samples = max_samples
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = self._rescale(candidates.table)
+        X, y, rows = self._sample_rows(candidates.table, y)
+        X = self._rescale(X)
         graph = self._graph(X, y)
         spread = to_numpy(as_columns(X, graph.degree).norm2).astype(float)
-        return Ranking.from_scores(-divide_where_varying(dirichlet_energy(graph, X), spread), rounding=ROUNDING.of(X))
+        scores = -divide_where_varying(dirichlet_energy(graph, X), spread)
+        return replace(
+            Ranking.from_scores(scores, rounding=ROUNDING.of(X)), notes=note_rows(rows, candidates.table.shape[0])
+        )
 
 
 def divide_where_varying(values: np.ndarray, spread: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from tamis.base import Candidates, Ranking
 from tamis.kernels.arrays.scaling import center_varying
 from tamis.kernels.arrays.tolerances import TIE
 from tamis.kernels.graph.affinity import informative_eigenvectors, inverse_root
+from tamis.rank._row_sample import note_rows
 from tamis.rank.spectral._base import GraphRanker
 
 _TWIN = 1e-5  # distance of two columns, relative to their norm, below which the lasso path cannot tell them apart
@@ -46,7 +47,7 @@ class MCFS(GraphRanker):
     absolute : bool, default=True
         False takes the maximum of the weights with their signs, which depend on those of the eigenvectors, as
         scikit-feature does.
-    n_neighbors, weight, width, self_loops, standardize : as for LaplacianScore
+    n_neighbors, weight, width, self_loops, standardize, max_samples : as for LaplacianScore
         The graph. Columns are centered in any case.
 
     Attributes
@@ -111,6 +112,7 @@ class MCFS(GraphRanker):
         width: float | None = None,
         self_loops: bool = False,
         standardize: bool = True,
+        max_samples: int | None = 5000,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_clusters = n_clusters
@@ -122,9 +124,11 @@ class MCFS(GraphRanker):
         self.width = width
         self.self_loops = self_loops
         self.standardize = standardize
+        self.max_samples = max_samples
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = self._rescale(candidates.table)
+        X, y, rows = self._sample_rows(candidates.table, y)
+        X = self._rescale(X)
         graph = self._graph(X, y)
         _, vectors = informative_eigenvectors(graph, self.n_clusters)
         Y = inverse_root(graph.degree)[:, None] * vectors
@@ -140,7 +144,12 @@ class MCFS(GraphRanker):
         size = np.abs(self.coef_) if self.absolute else self.coef_
         scores = np.where((self.coef_ != 0).any(axis=0), size.max(axis=0), np.nan)
         ranking = Ranking.from_scores(scores, rounding=TIE.float64)
-        return Ranking(ranking.order, ranking.scores, certificate={"converged": True, "kkt": kkt})
+        return Ranking(
+            ranking.order,
+            ranking.scores,
+            certificate={"converged": True, "kkt": kkt},
+            notes=note_rows(rows, candidates.table.shape[0]),
+        )
 
 
 def group_copies(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -39,7 +39,7 @@ class NDFS(ClusterRanker):
         Sweeps at most.
     tol : float, default=1e-5
         Sweeps end where one lowers the objective by less than this share of it.
-    n_neighbors, weight, width, self_loops, standardize : as for LaplacianScore
+    n_neighbors, weight, width, self_loops, standardize, max_samples : as for LaplacianScore
         The graph. Columns are centered in any case.
     random_state : int, RandomState or None, default=None
         For k-means.
@@ -50,8 +50,10 @@ class NDFS(ClusterRanker):
         Row norms of the weights; NaN for constant columns, which are not ranked.
     feature_weights_ : ndarray of shape (n_features, n_clusters)
         A.
-    cluster_indicator_ : ndarray of shape (n_samples, n_clusters)
+    cluster_indicator_ : ndarray of shape (n_sampled, n_clusters)
         F.
+    sample_indices_ : ndarray of shape (n_sampled,)
+        Rows of the table that it was ranked on: all, or ``max_samples`` of them.
     objective_ : ndarray of shape (n_iter_,)
         After each sweep; never increases.
     n_iter_ : int
@@ -109,6 +111,7 @@ class NDFS(ClusterRanker):
         width: float | None = None,
         self_loops: bool = False,
         standardize: bool = True,
+        max_samples: int | None = 5000,
         random_state: Any = None,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
@@ -124,6 +127,7 @@ class NDFS(ClusterRanker):
         self.width = width
         self.self_loops = self_loops
         self.standardize = standardize
+        self.max_samples = max_samples
         self.random_state = random_state
 
     def _model(self, Z: np.ndarray, X: np.ndarray, y: Any, rng: np.random.RandomState) -> ClusterModel:

@@ -35,16 +35,16 @@ class RSFS(ClusterRanker):
     noise : float, default=None
         :math:`\eta`, the paper's :math:`\gamma`: C takes up residuals beyond
         :math:`\eta / (2 \alpha)`. None takes the root of 1 / n, as memberships are about that of ``n_clusters`` / n.
-    n_neighbors, weight, width, self_loops, standardize : as for LaplacianScore
+    n_neighbors, weight, width, self_loops, standardize, max_samples : as for LaplacianScore
         The graph. Columns are centered in any case.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         Row norms of the weights; NaN for constant columns, which are not ranked.
-    feature_weights_, cluster_indicator_, objective_, n_iter_, certificate_
+    feature_weights_, cluster_indicator_, sample_indices_, objective_, n_iter_, certificate_
         As for :class:`NDFS`.
-    noise_ : ndarray of shape (n_samples, n_clusters)
+    noise_ : ndarray of shape (n_sampled, n_clusters)
         C.
     order_, ranking_, support_, path_, stop_
         As for every ranker.
@@ -101,6 +101,7 @@ class RSFS(ClusterRanker):
         width: float | None = None,
         self_loops: bool = False,
         standardize: bool = True,
+        max_samples: int | None = 5000,
         random_state: Any = None,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
@@ -117,6 +118,7 @@ class RSFS(ClusterRanker):
         self.width = width
         self.self_loops = self_loops
         self.standardize = standardize
+        self.max_samples = max_samples
         self.random_state = random_state
 
     def _model(self, Z: np.ndarray, X: np.ndarray, y: Any, rng: np.random.RandomState) -> NoisyModel:

@@ -43,14 +43,14 @@ class RUFS(ClusterRanker):
         :math:`\eta`: weight of the centers. The paper's is the Frobenius norm of Z, the root of n D if standardized.
     gamma : float, default=1e8
         Weight of orthogonality. Much more than the others, as by default, holds the memberships at their start.
-    n_neighbors, weight, width, self_loops, standardize : as for LaplacianScore
+    n_neighbors, weight, width, self_loops, standardize, max_samples : as for LaplacianScore
         The graph. Columns are centered in any case.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         Row norms of the weights; NaN for constant columns, which are not ranked.
-    feature_weights_, cluster_indicator_, objective_, n_iter_, certificate_
+    feature_weights_, cluster_indicator_, sample_indices_, objective_, n_iter_, certificate_
         As for :class:`NDFS`.
     centers_ : ndarray of shape (n_clusters, n_features)
         C, in units of the standardized columns.
@@ -116,6 +116,7 @@ class RUFS(ClusterRanker):
         width: float | None = None,
         self_loops: bool = False,
         standardize: bool = True,
+        max_samples: int | None = 5000,
         random_state: Any = None,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
@@ -133,6 +134,7 @@ class RUFS(ClusterRanker):
         self.width = width
         self.self_loops = self_loops
         self.standardize = standardize
+        self.max_samples = max_samples
         self.random_state = random_state
 
     def _model(self, Z: np.ndarray, X: np.ndarray, y: Any, rng: np.random.RandomState) -> RobustModel:

@@ -58,6 +58,8 @@ class SOGFS(AlternatingRanker):
     n_neighbors : int, default=5
     standardize : bool, default=True
         Columns of unit variance; they are centered in any case.
+    max_samples : int or None, default=5000
+        Rows to work on: of more, so many are drawn, always the same, and the reason says so. None takes all.
 
     Attributes
     ----------
@@ -65,9 +67,11 @@ class SOGFS(AlternatingRanker):
         Row norms of the weights; NaN for constant columns, which are not ranked.
     feature_weights_ : ndarray of shape (n_features, n_components)
         W.
-    cluster_indicator_ : ndarray of shape (n_samples, n_clusters)
+    cluster_indicator_ : ndarray of shape (n_sampled, n_clusters)
         F.
-    similarity_ : csr_array of shape (n_samples, n_samples)
+    sample_indices_ : ndarray of shape (n_sampled,)
+        Rows of the table that it was ranked on: all, or ``max_samples`` of them.
+    similarity_ : csr_array of shape (n_sampled, n_sampled)
         S.
     alpha_, laplacian_ : float
         :math:`\alpha` and :math:`\lambda` as used.
@@ -131,6 +135,7 @@ class SOGFS(AlternatingRanker):
         tol: float = 1e-4,
         n_neighbors: int = 5,
         standardize: bool = True,
+        max_samples: int | None = 5000,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_clusters = n_clusters
@@ -142,6 +147,7 @@ class SOGFS(AlternatingRanker):
         self.tol = tol
         self.n_neighbors = n_neighbors
         self.standardize = standardize
+        self.max_samples = max_samples
 
     def _model(self, Z: np.ndarray, X: np.ndarray, y: Any, rng: np.random.RandomState) -> GraphModel:
         n_components = self.n_components or min(_MOST_COMPONENTS, max(1, Z.shape[1] // 2))

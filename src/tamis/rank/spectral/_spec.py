@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from tamis.base import Candidates, Ranker, Ranking
 from tamis.kernels.arrays.columns import Columns, as_columns, to_numpy
 from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.graph.affinity import Graph, dirichlet_energy, informative_eigenvectors
+from tamis.rank._row_sample import note_rows
 from tamis.rank.spectral._base import GraphRanker
 
 
@@ -43,7 +45,7 @@ class SPEC(GraphRanker):
         How :math:`\phi_1` and :math:`\phi_2` are computed: as quadratic forms, or from all eigenvalues and eigenvectors
         of :math:`\tilde L` as a dense n x n matrix, the smallest left out in :math:`\phi_2`. Both are the same up to
         rounding, which matters where the weights between samples are tiny beside the loops.
-    n_neighbors, weight, width, self_loops, standardize : as for LaplacianScore
+    n_neighbors, weight, width, self_loops, standardize, max_samples : as for LaplacianScore
         The graph. Columns are centered if ``standardize``; :math:`\phi_1` depends on it.
 
     Attributes
@@ -107,6 +109,7 @@ class SPEC(GraphRanker):
         width: float | None = None,
         self_loops: bool = False,
         standardize: bool = True,
+        max_samples: int | None = 5000,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.phi = phi
@@ -118,9 +121,11 @@ class SPEC(GraphRanker):
         self.width = width
         self.self_loops = self_loops
         self.standardize = standardize
+        self.max_samples = max_samples
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = self._rescale(candidates.table)
+        X, y, rows = self._sample_rows(candidates.table, y)
+        X = self._rescale(X)
         graph = self._graph(X, y)
         columns = as_columns(X, graph.degree)
         about_mean = to_numpy(columns.norm2).astype(float)  # ||Delta^1/2 f||^2 less its part along xi_0
@@ -129,7 +134,9 @@ class SPEC(GraphRanker):
         sign = 1.0 if self.prefer == "smooth" else -1.0
         varies = about_mean > 0
         scores = np.where(varies, sign * values / np.where(varies, size, 1.0), np.nan)
-        return Ranking.from_scores(scores, rounding=ROUNDING.of(X))
+        return replace(
+            Ranking.from_scores(scores, rounding=ROUNDING.of(X)), notes=note_rows(rows, candidates.table.shape[0])
+        )
 
     def _smoothness(self, graph: Graph, X: Any, columns: Columns) -> np.ndarray:
         """Numerator of the score of every column, high for smooth ones."""

@@ -19,7 +19,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import HasMethods, Interval, RealNotInt, StrOptions
-from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, fresh, track
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, fresh, interruption, track
 from tamis.kernels.arrays.entropy import effective_number
 from tamis.kernels.arrays.scaling import rescale_safely
 from tamis.kernels.arrays.targets import encode_classes
@@ -267,6 +267,7 @@ class OFW(Ranker):
             null = [
                 self._search(energy.with_permuted_labels(seed + turn), X, pool, seed + 1 + turn, path)
                 for turn, path in enumerate(null_paths)
+                if not interruption(self)
             ]
         for path in (self.checkpoint, *null_paths):
             Checkpoint(path, {}).discard()
@@ -278,7 +279,7 @@ class OFW(Ranker):
         self.energy_, self.history_, self.n_iter_ = found.energy, found.history(*places), found.n_iter
         self.effective_number_ = effective_number(found.probability)
         self.probability_ = scatter(found.probability, *places)
-        if not found.converged:
+        if not found.converged and not interruption(self):
             reason = found.explain(self._descent().mu, self.tol, self.max_iter)
             warnings.warn(f"OFW has not converged: {reason}", ConvergenceWarning, stacklevel=5)
         ranking = Ranking.from_scores(np.where(self.probability_ > 0, self.probability_, np.nan))
@@ -319,8 +320,11 @@ class OFW(Ranker):
     def _search(self, energy: Energy, X: Any, pool: Pool, seed: int, path: Any) -> SearchResult:
         """One search, from where an interrupted one ended."""
         checkpoint, seed, saved = self._resume(path, X, energy.splitter.codes, pool, seed)
-        progress = partial(track, self, task_name="learn", total=self.max_iter)
-        return minimize_energy(energy, self._descent(), self.tol, self.max_iter, seed, checkpoint, saved, progress)
+        # with a checkpoint Ctrl-C leaves the state on disk, from which the same call goes on
+        progress = partial(track, self, task_name="learn", total=self.max_iter, interruptible=self.checkpoint is None)
+        ends = (self.tol, self.max_iter)
+        is_interrupted = partial(interruption, self)
+        return minimize_energy(energy, self._descent(), *ends, seed, checkpoint, saved, progress, is_interrupted)
 
     def _resume(
         self, path: Any, X: Any, codes: np.ndarray, pool: Pool, seed: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval
-from tamis.base import Candidates, Ranker, Ranking, SequentialRanker, Step, StopDecision, track
+from tamis.base import Candidates, Ranker, Ranking, SequentialRanker, Step, StopDecision, interrupt, interruption, track
 from tamis.kernels.arrays.scaling import (
     rescale_columns,
     scale_columns,
     standard_deviations,
 )
 from tamis.kernels.neighbors.fit_criterion import own_neighbors, r2_from_neighbors
+from tamis.rank._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows, note_sample
 from tamis.rank.subset._faithful_set import MAX_GREEDY, FaithfulSet, Start
 
 _PASSES = 2  # over the kept features
@@ -47,8 +48,8 @@ class NeighborFaithful(SequentialRanker):
         p; where there are fewer other samples, all of these.
     polish : bool, default=True
         Exchange features of the best start while FIT rises. False takes the start as it is, which is cheaper.
-    max_samples : int, default=2000
-        The search looks at so many samples, drawn at random, where there are more.
+    max_samples : int or None, default=2000
+        The search looks at so many samples, drawn at random, where there are more; None takes all.
     random_state : int, RandomState or None, default=None
         For that draw, and for the samples on which candidates are compared first where there are more than 500. None
         stands for a fixed seed; with fewer samples nothing is random.
@@ -117,7 +118,7 @@ class NeighborFaithful(SequentialRanker):
         **Ranker._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "polish": ["boolean"],
-        "max_samples": [Interval(Integral, 3, None, closed="left")],
+        "max_samples": MAX_SAMPLES_CONSTRAINT,
         "random_state": ["random_state"],
     }
 
@@ -130,7 +131,7 @@ class NeighborFaithful(SequentialRanker):
         min_features: int | None = None,
         n_neighbors: int = 5,
         polish: bool = True,
-        max_samples: int = 2000,
+        max_samples: int | None = 2000,
         random_state: Any = None,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
@@ -143,9 +144,14 @@ class NeighborFaithful(SequentialRanker):
         return super()._rng() if self.random_state is not None else np.random.RandomState(0)
 
     def _search(self, X: np.ndarray, rng: np.random.RandomState) -> FaithfulSet:
-        if len(X) > self.max_samples:
-            X = X[np.sort(rng.choice(len(X), self.max_samples, replace=False))]
+        rows = draw_rows(len(X), self.max_samples, rng)
+        X = X if rows is None else X[rows]
         return FaithfulSet(rescale_columns(X), min(self.n_neighbors, len(X) - 1), rng)
+
+    def _ranking(self, candidates: Candidates, path: Sequence[Step]) -> Ranking:
+        n_rows = len(candidates.table)
+        n_seen = n_rows if self.max_samples is None else min(n_rows, self.max_samples)
+        return replace(super()._ranking(candidates, path), notes=note_sample(n_seen, n_rows))
 
     def _steps(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
@@ -164,7 +170,7 @@ class NeighborFaithful(SequentialRanker):
             return super()._rank_top(candidates, y, rng, None)
         search = self._search(candidates.table, rng)
         kept, certificate = self._find(search, n_top)
-        path = list(self._in_order(search, kept))
+        path = list(track(self, self._in_order(search, kept), task_name="order", total=search.columns.size))
         return replace(self._ranking(candidates, path), certificate={"converged": True, **certificate})
 
     def _find(self, search: FaithfulSet, size: int) -> tuple[list[int], dict[str, Any]]:
@@ -178,12 +184,16 @@ class NeighborFaithful(SequentialRanker):
             "n_swaps": 0,
             "history": (best.fit,),
         }
-        if not self.polish or size > MAX_GREEDY or search.n_neighbors >= len(search.Z) - 1:
+        if interruption(self) or not self.polish or size > MAX_GREEDY or search.n_neighbors >= len(search.Z) - 1:
             return best.kept, certificate
         swaps = search.improvement(best)
-        for tries in track(self, split_tries(size, len(search.Z)), task_name="polish"):
-            if swaps.run_pass(tries) < _MIN_INCREASE:
-                break
+        watched = track(self, split_tries(size, len(search.Z)), task_name="polish")
+        try:
+            for tries in watched:
+                if swaps.run_pass(tries) < _MIN_INCREASE:
+                    break
+        except KeyboardInterrupt:
+            interrupt(watched)
         return swaps.kept, certificate | {"n_swaps": swaps.n_swaps, "history": tuple(swaps.history)}
 
     def _store(self, candidates: Candidates, ranking: Ranking, decision: StopDecision) -> None:

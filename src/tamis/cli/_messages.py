@@ -1,0 +1,39 @@
+"""Messages of the library in the words of the command line: options in place of parameters and of calls."""
+
+from __future__ import annotations
+
+import re
+
+from tamis.cli._catalog import CATALOG
+
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_PARAMETER = re.compile(r"\b(task|missing)='(\w+)'")
+_CALL = re.compile(r"\b([A-Z]\w+)\((\w+=[\w.]+)?\)")
+_NO_OPTION = re.compile(r"(,| or) \w+\(dictionary=\w+\(\w*\)\)")  # what only Python can ask for
+_ADVICE = re.compile(r"\. ((?:A forest on|More rows).*)", re.DOTALL)
+
+
+def kebab(class_name: str) -> str:
+    """``GramSchmidt`` -> ``gram-schmidt``, ``L1SVM`` -> ``l1-svm``."""
+    return _WORD_START.sub("-", class_name).lower()
+
+
+def in_options(message: str) -> str:
+    """A message with options of the command line where it speaks of parameters and rankers of Python."""
+    message = _PARAMETER.sub(r"--\1 \2", message)
+    return _CALL.sub(_method_option, _NO_OPTION.sub("", message))
+
+
+def warning_text(message: Warning | str) -> str:
+    """What a warning tells a person; that nothing is kept, and why, is in the answer itself."""
+    text = str(message)
+    if type(message).__name__ == "NothingKeptWarning" and (advice := _ADVICE.search(text)):
+        text = f"nothing is kept. {advice[1]}"
+    return in_options(text)
+
+
+def _method_option(call: re.Match[str]) -> str:
+    name, setting = kebab(call[1]), call[2]
+    if name not in CATALOG:
+        return call[0]
+    return f"--method {name} --param {setting}" if setting else f"--method {name}"

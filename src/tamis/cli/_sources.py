@@ -1,0 +1,137 @@
+"""Where a table comes from: a file, standard input, or several files one below the other."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import shlex
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from tamis.cli._frame import Frame, kind, missing
+from tamis.cli._read import read
+from tamis.cli._read_text import TextFormat
+
+STANDARD_INPUT = Path("-")
+
+
+def read_table(
+    files: Sequence[Path], *, several: bool, suffix: str | None, text_format: TextFormat, stdin: Callable[[], BinaryIO]
+) -> Frame:
+    """Read the table that the options describe.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        ``-`` is standard input.
+    several : bool
+        Whether these are several files or patterns, whose rows belong below each other.
+    suffix : str or None
+        Format of the file, as its suffix; None takes the file's own, and ``.csv`` for standard input.
+    text_format : TextFormat
+        How a table of text is written.
+    stdin : callable
+        Gives the binary stream of standard input.
+    """
+    if not several:
+        return _read_one(_the_only(files), suffix, text_format, stdin)
+    paths = [path for given in files for path in _matches(given)]
+    frames = {path: _read_one(path, suffix, text_format, stdin) for path in paths}
+    return _stack(frames)
+
+
+def _the_only(files: Sequence[Path]) -> Path:
+    if len(files) > 1:
+        given = shlex.join(map(str, files))
+        raise ValueError(f"{len(files)} files are given; to read their rows one below the other, say --glob {given}")
+    (path,) = files
+    if path != STANDARD_INPUT and not path.exists() and glob.has_magic(str(path)):
+        pattern = shlex.quote(str(path))
+        raise ValueError(f"cannot read {path}: no such file; for all files of that pattern say --glob {pattern}")
+    return path
+
+
+def _matches(given: Path) -> list[Path]:
+    """The files that a pattern stands for, sorted; a file that is there stands for itself."""
+    if given == STANDARD_INPUT or given.exists():
+        return [given]
+    if not (found := sorted(map(Path, glob.glob(str(given), recursive=True)))):
+        raise ValueError(f"--glob {given}: no file matches")
+    return found
+
+
+def _read_one(path: Path, suffix: str | None, text_format: TextFormat, stdin: Callable[[], BinaryIO]) -> Frame:
+    if path != STANDARD_INPUT:
+        return _with_one_note(read(path, suffix=suffix, text_format=text_format), str(path))
+    with _spooled(stdin()) as spooled:
+        frame = read(spooled, suffix=suffix or ".csv", text_format=text_format, name="standard input")
+    return _with_one_note(frame, "standard input")
+
+
+def _with_one_note(frame: Frame, name: str) -> Frame:
+    """All notes on a file in one, with its name before it."""
+    return replace(frame, notes=(f"{name}: {'; '.join(frame.notes)}",) if frame.notes else ())
+
+
+@contextlib.contextmanager
+def _spooled(stdin: BinaryIO) -> Iterator[Path]:
+    """Standard input as a file, which every reader takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stdin"
+        with open(path, "wb") as file:
+            shutil.copyfileobj(stdin, file)
+        yield path
+
+
+def _stack(frames: dict[Path, Frame]) -> Frame:
+    """The rows of all frames one below the other, in the columns of the first."""
+    (first_path, first), *others = frames.items()
+    if any(frame.block is not None for frame in frames.values()):
+        raise ValueError(f"--glob: {first_path} is sparse; sparse files are read one at a time")
+    for path, frame in others:
+        odd = [f"has no column '{name}'" for name in first.names if name not in frame.columns]
+        odd += [f"has a column '{name}'" for name in frame.names if name not in first.columns]
+        if odd:
+            raise ValueError(f"--glob: {path} {odd[0]}, unlike {first_path}; all files need the same columns")
+    columns = {
+        name: _stack_column(name, {path: frame.columns[name] for path, frame in frames.items()}) for name in first.names
+    }
+    originals = {
+        name: np.concatenate([np.array(list(frame.written()[name]), dtype=object) for frame in frames.values()])
+        for name in {name for frame in frames.values() for name in frame.originals}
+    }
+    notes = [note for frame in frames.values() for note in frame.notes]
+    n_rows = sum(frame.n_rows for frame in frames.values())
+    return Frame(
+        columns, target=first.target, originals=originals, notes=(*notes, f"read {n_rows} rows of {len(frames)} files")
+    )
+
+
+def _stack_column(name: str, parts: dict[Path, np.ndarray]) -> np.ndarray:
+    """One column of all files; a part without any value takes the kind of the others."""
+    empty = {path for path, values in parts.items() if missing(values).all()}
+    kinds = {path: kind(values) for path, values in parts.items() if path not in empty}
+    odd = next((path for path, each in kinds.items() if each != next(iter(kinds.values()))), None)
+    if odd is not None:
+        first, common = next(iter(kinds.items()))
+        raise ValueError(
+            f"--glob: column '{name}' holds {_PLURAL[kinds[odd]]} in {odd} and {_PLURAL[common]} in {first}; a column "
+            "holds one kind of values in all files"
+        )
+    like = next((parts[path] for path in kinds), None)
+    if like is None or not empty or like.dtype.kind in "iuf":
+        return np.concatenate(list(parts.values()))
+    nothing = np.datetime64("NaT") if like.dtype.kind == "M" else None
+    dtype = like.dtype if like.dtype.kind == "M" else object
+    return np.concatenate(
+        [np.full(values.size, nothing, dtype=dtype) if path in empty else values for path, values in parts.items()]
+    )
+
+
+_PLURAL = {"number": "numbers", "boolean": "booleans", "text": "text", "date": "dates", "other": "other values"}
