@@ -280,7 +280,7 @@ def test_two_targets_at_once_are_refused_with_the_names_of_methods_that_take_the
 
 
 def test_the_methods_that_the_error_names_are_those_that_take_several_targets():
-    able = {type(ranker).__name__ for ranker in instances() if "several_targets" in ranker.provides}
+    able = {type(ranker).__name__ for ranker in instances() if ranker._takes_several_targets()}
     assert sorted(able) == sorted(TAKE_SEVERAL_TARGETS)
 
 

@@ -4,6 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import OFW, OFWClassifier
+from tamis.rank.neural._supervised import NetworkRanker
 from tamis.rank.stochastic import GradientDescent
 from tamis.stop import MonteCarloProbe
 from tamis.testing import instances
@@ -20,8 +21,9 @@ CLASSIFIERS = [
 
 
 def failing_checks(ranker):
-    """Draws permute, and forests resample, the rows as they stand: repeated rows in another order get other draws."""
+    """Rules permute, forests resample and networks draw per row as rows stand: in another order they draw others."""
     is_drawn = isinstance(ranker._stopping_rule(), MonteCarloProbe) or ranker.get_params().get("n_trees", 1) > 1
+    is_drawn |= isinstance(ranker, NetworkRanker) and ranker.get_params().get("estimator") is None
     if "sample_weight" not in ranker.provides or not is_drawn:
         return {}
     names = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
@@ -30,7 +32,8 @@ def failing_checks(ranker):
 
 # some checks fit on noise, where keeping nothing is the right answer and `transform` says so
 @pytest.mark.filterwarnings("ignore:No features were selected")
-@parametrize_with_checks(instances(one_per_path=True), expected_failed_checks=failing_checks)
+# other draws may select the same features: the checks that are expected to fail may pass
+@parametrize_with_checks(instances(one_per_path=True), expected_failed_checks=failing_checks, xfail_strict=False)
 def test_scikit_learn(estimator, check):
     check(estimator)
 

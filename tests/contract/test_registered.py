@@ -88,10 +88,11 @@ def test_a_method_has_a_line_in_the_docs(method):
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda c: c.__name__)
-def test_the_docs_say_whether_a_method_takes_groups_and_sparse_tables(method):
+def test_the_docs_say_whether_a_method_takes_groups_weights_and_sparse_tables(method):
     lines = re.findall(rf"^\| `{method.__name__}` \|.*$", (ROOT / "docs" / "methods.md").read_text(), re.MULTILINE)
     cell = lines[0].split("|")[5]
     assert ("groups" in cell) == ("groups" in method().provides)
+    assert ("weights" in cell) == ("sample_weight" in method().provides)
     assert ("sparse" in cell) >= ("sparse" in method().provides)
 
 

@@ -1,11 +1,22 @@
 """Permuted copies among the features: the same answer as plain loops, and the promised error rates."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from joblib import parallel_config
 from scipy import sparse
 
-from tamis import CorrelationScore, FisherScore, GramSchmidt, MaxVariance, RandomSelection, TreeSelector
+from tamis import (
+    RFE,
+    CorrelationScore,
+    FisherScore,
+    GramSchmidt,
+    MaxVariance,
+    RandomSelection,
+    SVMBoundElimination,
+    TreeSelector,
+)
 from tamis.base import ColumnCandidates, GroupCandidates
 from tamis.datasets import make_linear
 from tamis.dictionary import Monomials
@@ -277,3 +288,42 @@ def test_single_splits_of_permuted_copies_are_those_of_permuted_tables(importanc
     at_once = ranker.scores_of_permuted_copies(candidates, y, order[None])[0]
     expected = ranker.fit(X[order], y, sample_weight=weight).scores_
     np.testing.assert_allclose(at_once, expected if groups is None else expected[::2], rtol=1e-9)
+
+
+class CoarseInDraws(CorrelationScore):
+    """Counts the copies of itself that draws were ranked with."""
+
+    n_copies: ClassVar[list[int]] = []
+
+    def scores_of_permuted_copies(self, candidates, y, permutations):
+        return None
+
+    def for_draws(self):
+        self.n_copies.append(1)
+        return super().for_draws()
+
+
+def test_every_draw_is_ranked_by_the_copy_that_the_ranker_gives_for_it():
+    X, y = problem(0)
+    CoarseInDraws.n_copies.clear()
+    CoarseInDraws(stop=MonteCarloProbe(0.1, n_draws=9)).fit(X, y)
+    assert len(CoarseInDraws.n_copies) == 1 + 9  # one for the check before any work
+
+
+@pytest.mark.parametrize(("step", "in_draws"), [(1, 0.1), (2, 2), (0.3, 0.3), ("halving", "halving")])
+def test_an_elimination_one_by_one_is_coarser_in_draws(step, in_draws):
+    for ranker in (RFE(step=step), SVMBoundElimination(step=step)):
+        assert ranker.for_draws().step == in_draws
+        assert ranker.step == step
+
+
+@pytest.mark.filterwarnings("ignore::tamis.base.NothingKeptWarning")
+def test_an_elimination_that_is_coarser_in_draws_keeps_its_promise():
+    rng = np.random.RandomState(0)
+    kept = [
+        RFE(estimator="ridge", task="regression")
+        .fit(rng.standard_normal((30, 15)), rng.standard_normal(30))
+        .n_features_
+        for _ in range(40)
+    ]
+    assert np.count_nonzero(kept) <= most(40, 0.05)

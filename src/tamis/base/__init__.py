@@ -12,7 +12,7 @@ from tamis.base._candidates import (
 )
 from tamis.base._groups import GROUPS_CONSTRAINT, read_groups
 from tamis.base._linear_model import LinearModel, check_model_columns, predictions
-from tamis.base._model_weights import weight_parameters
+from tamis.base._model_weights import fit_weighted, score_weighted, weight_parameters
 from tamis.base._nothing_kept import NothingKeptWarning
 from tamis.base._progress import finish, interrupt, interruption, note_interruption, track
 from tamis.base._ranker import CAPABILITIES, Ranker, arranged, fresh
@@ -49,6 +49,7 @@ __all__ = [
     "ascending",
     "check_model_columns",
     "finish",
+    "fit_weighted",
     "fresh",
     "interrupt",
     "interruption",
@@ -59,6 +60,7 @@ __all__ = [
     "read_groups",
     "rule_class",
     "rule_names",
+    "score_weighted",
     "split_rows",
     "track",
     "weight_parameters",

@@ -25,6 +25,9 @@ STEP_CONSTRAINT = [
 ]
 
 
+_STEP_IN_DRAWS = 0.1  # of those that remain; the last nineteen leave one by one
+
+
 class Elimination(ABC):
     """The state of an elimination: which candidates remain, and what each of them is worth.
 
@@ -113,6 +116,11 @@ class BackwardRanker(Ranker):
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
     ) -> Elimination:
         """Train on all candidates."""
+
+    def for_draws(self) -> Ranker:
+        """As for every ranker: a tenth of those that remain leaves at a time, where one by one was asked for."""
+        copy = super().for_draws()
+        return copy.set_params(step=_STEP_IN_DRAWS) if self.step == 1 else copy
 
     def _conclude(self, elimination: Elimination, path: list[Step], n_candidates: int) -> Ranking:
         """The ranking that a path, best first, amounts to; methods override it that have more to say."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -28,3 +29,22 @@ def weight_parameters(estimator: Any, sample_weight: np.ndarray | None) -> dict[
         takers = [name for name, step in estimator.steps if has_fit_parameter(step, "sample_weight")]
         return {f"{name}__sample_weight": sample_weight for name in takers}
     return {}
+
+
+def fit_weighted(estimator: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None) -> Any:
+    """Fit an estimator, with weights of the rows if there are any; refuses one whose ``fit`` takes none."""
+    parameters = weight_parameters(estimator, sample_weight)
+    if sample_weight is not None and not parameters:
+        raise ValueError(
+            f"sample_weight is given, but estimator={estimator!r} takes none in fit; leave it out, or, with metadata "
+            "routing, call set_fit_request(sample_weight=True) on the steps that take it"
+        )
+    return estimator.fit(X, y, **parameters)
+
+
+def score_weighted(scorer: Any, model: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None) -> float:
+    """Score of a model, weighted if there are weights and the scorer takes them, which only a call can tell."""
+    if sample_weight is not None:
+        with suppress(TypeError):
+            return float(scorer(model, X, y, sample_weight=sample_weight))
+    return float(scorer(model, X, y))

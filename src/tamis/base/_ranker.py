@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
@@ -170,7 +170,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         context.call_on_fit_task_begin(estimator=self)
         try:
             row_groups = check_row_groups(row_groups, X)
-            self._frame_library = frame_library(X)
+            if library := frame_library(X):
+                self._frame_library = library
             X, y, sample_weight = self._validate(X, y, sample_weight)
             self.task_ = self._find_task(y)
             candidates = self._make_candidates(X, y, sample_weight)
@@ -197,9 +198,12 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             return "unsupervised"
         if len(self.tasks) == 1:
             return next(iter(self.tasks))
-        task = self.get_params(deep=False).get("task", "auto")
-        if task != "auto":
-            return task
+        parameters = self.get_params(deep=False)
+        if parameters.get("task", "auto") != "auto":
+            return parameters["task"]
+        estimator = parameters.get("estimator")
+        if isinstance(estimator, BaseEstimator) and (is_classifier(estimator) or is_regressor(estimator)):
+            return "classification" if is_classifier(estimator) else "regression"
         return infer_task(y) if y.ndim == 1 else "regression"
 
     def _tell_of_target(self, y: np.ndarray | None) -> None:
@@ -234,7 +238,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
 
     def _reset(self) -> None:
         """Drop what an earlier fit found."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+        found = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
+        for name in (*found, *(vars(self).keys() & {"_forced_columns", "_excluded_columns", "_frame_library"})):
             delattr(self, name)
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
@@ -366,6 +371,15 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         ranking, decision = fresh(self, stop=n_top, min_features=None)._select(candidates, y, rule)
         return decision.ranking or ranking
 
+    def for_draws(self) -> Ranker:
+        """The copy of this ranker with which a probe ranks features among permuted copies of them, in every draw.
+
+        A feature unrelated to the target and its copy are ranked alike, whatever the search, so that a coarser one
+        keeps a probe calibrated. Methods override it that can save work that way, or that cannot rank other columns
+        than those of ``X`` and say so.
+        """
+        return fresh(self)
+
     def _rng(self) -> np.random.RandomState:
         return check_random_state(self.get_params(deep=False).get("random_state"))
 
@@ -421,8 +435,9 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """Set the fitted attributes; arrays follow ``X`` to its namespace and device."""
         for name, value in candidates.fitted_attributes(ranking).items():
             setattr(self, name, value)
-        if self.ranks_columns():
+        if candidates.keep.size:
             self._forced_columns = frozenset(candidates.columns_of(candidates.keep).tolist())
+        if candidates.excluded.size:
             self._excluded_columns = frozenset(candidates.columns_of(candidates.excluded).tolist())
         ranking, decision = candidates.to_features(ranking, decision)
         support = np.zeros(ranking.scores.size, dtype=bool)

@@ -43,6 +43,29 @@ def validation_folds(
     return folds or None
 
 
+def held_out_rows(
+    share: float, classes: np.ndarray | None, row_groups: np.ndarray | None, n_samples: int, rng: np.random.RandomState
+) -> np.ndarray:
+    """A random share of the rows, ascending: of every class, or of whole groups of rows where there are any.
+
+    Parameters
+    ----------
+    share : float
+    classes : ndarray of int of shape (n_samples,) or None
+        Of a class with a single row none is held out, of any other at least one.
+    row_groups : ndarray of shape (n_samples,) or None
+    n_samples : int
+    rng : RandomState
+    """
+    if row_groups is not None:
+        groups = np.unique(row_groups)
+        taken = rng.permutation(groups.size)[: max(1, round(share * groups.size))]
+        return np.flatnonzero(np.isin(row_groups, groups[taken])) if groups.size > 1 else np.empty(0, dtype=int)
+    rows = rng.permutation(n_samples)  # one draw for all classes, so that their names do not matter
+    of_class = [rows] if classes is None else [rows[classes[rows] == each] for each in np.unique(classes)]
+    return np.sort(np.concatenate([each[: max(round(share * each.size), each.size > 1)] for each in of_class]))
+
+
 def path_outputs(models: Sequence[LinearModel], table: Any) -> list[np.ndarray]:
     """Outputs of every model, of shape (n_rows, n_targets); columns that any of them has are taken once."""
     ever = np.unique(np.concatenate([model.features for model in models]))
@@ -51,16 +74,20 @@ def path_outputs(models: Sequence[LinearModel], table: Any) -> list[np.ndarray]:
     return [columns[:, np.searchsorted(ever, model.features)] @ model.coef + model.intercept for model in models]
 
 
-def one_standard_error(errors: np.ndarray) -> tuple[np.ndarray, np.ndarray, int, int]:
+def one_standard_error(errors: np.ndarray, weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, int, int]:
     """Mean and standard error over the folds, the place of the least mean, and the first within its standard error.
 
     Parameters
     ----------
     errors : ndarray of shape (n_folds, n_models)
         Of models that grow.
+    weight : ndarray of shape (n_folds,) or None
+        How often each row of ``errors`` counts.
     """
-    mean = errors.mean(axis=0)
-    spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.zeros_like(mean)
+    mean = np.average(errors, axis=0, weights=weight)
+    total = len(errors) if weight is None else float(weight.sum())
+    variance = np.average((errors - mean) ** 2, axis=0, weights=weight)
+    spread = np.sqrt(variance / (total - 1)) if total > 1 else np.zeros_like(mean)
     best = int(np.argmin(mean))
     return mean, spread, best, int(np.flatnonzero(mean <= mean[best] + spread[best])[0])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -27,6 +26,7 @@ from tamis.base import (
     StoppingRule,
     finish,
     rankings_at,
+    score_weighted,
     split_rows,
     track,
     weight_parameters,
@@ -197,16 +197,8 @@ def _fold_scores(
     for k, own in zip(sizes, rankings_at(ranker, seen, y[train], sizes.tolist()), strict=True):
         kept = own.order[:k]
         model = clone(estimator).fit(seen.compute(seen.table, kept), y[train], **weights)
-        scores.append(_score(scorer, model, seen.compute(unseen, kept), y[test], held_out_weight))
+        scores.append(score_weighted(scorer, model, seen.compute(unseen, kept), y[test], held_out_weight))
     return scores
-
-
-def _score(scorer: Any, model: BaseEstimator, X: Any, y: np.ndarray, sample_weight: np.ndarray | None) -> float:
-    """Score of a model, weighted if there are weights and the scorer takes them, which only a call can tell."""
-    if sample_weight is not None:
-        with suppress(TypeError):
-            return float(scorer(model, X, y, sample_weight=sample_weight))
-    return float(scorer(model, X, y))
 
 
 def _default_estimator(table: Any, y: np.ndarray) -> BaseEstimator:

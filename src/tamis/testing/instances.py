@@ -115,7 +115,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "MarginLP": [{}, {"stop": 1, "C": 0.5}, {"stop": None, "epsilon": 0.5}],
     "MaxVariance": [{}, {"stop": 1}, {"stop": None}],
     "NDFS": [{"random_state": 0}, {"stop": 1, "init": "spectral"}, {"stop": None, "gamma": 1e9, "random_state": 0}],
-    "NNFS": [{}, {"stop": 1, "step": 0.5}, {"stop": None, "hidden_units": (4,)}],
+    "NNFS": [{"stop": 1, "step": 0.5}, {}, {"stop": None, "hidden_units": (4,)}],
     "NeighborFaithful": [
         {},
         {"stop": 1},

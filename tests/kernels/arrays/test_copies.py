@@ -107,3 +107,12 @@ def test_later_copies_are_those_that_a_comparison_of_all_pairs_finds(seed, picke
 def test_without_standardizing_another_unit_is_another_column():
     X = np.random.RandomState(0).standard_normal((8, 1)) * [1.0, 2.0, 1.0]
     assert later_copies(as_columns(X), np.ones(3)).tolist() == [2]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_table_is_left_as_it_was(order):
+    X = np.array(np.random.RandomState(0).standard_normal((20, 5)) + 3, order=order)
+    before = X.copy()
+    order_columns(X)
+    place_columns(X)
+    np.testing.assert_array_equal(X, before)

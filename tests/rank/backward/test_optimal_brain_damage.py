@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import logsumexp
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import (
     ElasticNet,
@@ -317,3 +317,29 @@ def test_a_callback_may_end_the_pruning_of_an_estimator():
     assert sorted(found.order_) == list(range(5))
     np.testing.assert_array_equal(found.order_[3:], whole.order_[3:])
     assert found.n_iter_ == 2
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Ridge(),
+        RidgeClassifier(),
+        ElasticNet(alpha=0.05, tol=1e-10),
+        LogisticRegression(class_weight="balanced", tol=1e-10),
+        LinearSVC(class_weight="balanced", tol=1e-10, max_iter=10_000, random_state=0),
+        PoissonRegressor(tol=1e-10),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_weights_of_rows_stand_for_repeated_rows_in_an_estimator(model, layout):
+    rng = np.random.RandomState(0)
+    X = 2.0 * rng.standard_normal((40, 4)) + np.array([0.0, 1.0, 0.0, 3.0])
+    quantity = np.exp(0.2 * (X[:, 0] - X[:, 1]) + 0.3 * rng.standard_normal(40))
+    y = np.digitize(quantity, [0.7, 1.2]) if is_classifier(model) else quantity
+    weight = np.tile([1.0, 3.0, 0.0, 2.0], 10)
+    rows = rng.permutation(np.repeat(np.arange(40), weight.astype(int)))
+    weighted = OptimalBrainDamage(model, stop=2).fit(layout(X), y, sample_weight=weight)
+    repeated = OptimalBrainDamage(model, stop=2).fit(layout(X[rows]), y[rows])
+    np.testing.assert_array_equal(weighted.order_, repeated.order_)
+    np.testing.assert_allclose(weighted.scores_, repeated.scores_, rtol=1e-4)

@@ -316,3 +316,37 @@ def test_a_callback_may_end_the_rounds(radius, fewest):
     assert sorted(ended.order_.tolist()) == [0, 1, 2, 3, 4]
     np.testing.assert_array_equal(ended.order_[-2:], whole.order_[-2:])
     assert ended.certificate_["fewest_features_trained"] == fewest
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"C": 0.1, "groups": [0, 0, 1, 2, 3]},
+        {"criterion": "retrain"},
+        {"radius": "ball"},
+        {"criterion": "descent", "kernel": "rbf", "standardize": False},
+        {"criterion": "fixed", "kernel": "poly", "radius": "ball", "degree": 2},
+        {"bound": "span"},
+    ],
+    ids=str,
+)
+def test_weights_stand_for_repeated_rows(parameters, n_classes):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((40, 5)) + np.array([0, 0, 2, 0, 0])
+    y = np.digitize(X[:, 0] + 0.5 * X[:, 1] + 0.5 * rng.standard_normal(40), [0.0, 0.7][: n_classes - 1])
+    weight = np.tile([1.0, 3.0, 0.0, 2.0], 10)
+    rows = rng.permutation(np.repeat(np.arange(40), weight.astype(int)))
+    weighted = SVMBoundElimination(stop=2, **parameters).fit(X, y, sample_weight=weight)
+    repeated = SVMBoundElimination(stop=2, **parameters).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(weighted.order_, repeated.order_)
+    np.testing.assert_allclose(weighted.scores_, repeated.scores_, rtol=1e-6)
+    for ours, theirs in zip(weighted.path_, repeated.path_, strict=True):
+        assert ours.info == pytest.approx(theirs.info, rel=1e-6)
+
+
+def test_span_refuses_weights_that_count_no_rows():
+    X, y = np.random.RandomState(0).standard_normal((20, 3)), np.arange(20) % 2
+    with pytest.raises(ValueError, match="whole numbers; use these, or bound='radius-margin'"):
+        SVMBoundElimination(bound="span").fit(X, y, sample_weight=np.full(20, 0.5))

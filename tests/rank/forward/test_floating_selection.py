@@ -4,8 +4,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import cross_val_score
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import PredefinedSplit, cross_val_score
+from sklearn.neighbors import KNeighborsRegressor
 
 from tamis import FloatingSelection, GramSchmidt
 from tamis.datasets import make_linear
@@ -142,3 +143,33 @@ def test_columns_that_enter_and_leave_change_the_decomposition_as_computing_it_a
         anew = ExplainedVariance(Z, Y)
         np.testing.assert_allclose(moving.additions(chosen), anew.additions(chosen), atol=1e-10)
         np.testing.assert_allclose(moving.removals(chosen), anew.removals(chosen), atol=1e-10)
+
+
+@pytest.mark.parametrize("stop", ["auto", 2, None])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_weights_stand_for_repeated_rows(task, stop):
+    rng = np.random.RandomState(0)
+    X = 3.0 * rng.standard_normal((40, 6)) + np.array([0.0, 2.0, 0.0, 0.0, 5.0, 0.0])
+    y = X[:, 0] - X[:, 1] + X[:, 2] + 2.0 * rng.standard_normal(40)
+    y = np.digitize(y, [-3.0, 1.0]) if task == "classification" else y
+    weight = np.tile([1.0, 3.0, 0.0, 2.0], 10)
+    rows = rng.permutation(np.repeat(np.arange(40), weight.astype(int)))
+    weighted = FloatingSelection(stop=stop).fit(X, y, sample_weight=weight)
+    repeated = FloatingSelection(stop=stop).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(weighted.order_, repeated.order_)
+    np.testing.assert_allclose(weighted.scores_, repeated.scores_, rtol=1e-8)
+    assert weighted.n_features_ == repeated.n_features_
+
+
+def test_weights_go_to_the_estimator_and_to_its_score():
+    # whole weights in folds of whole rows: the repeated rows of a fold are those of its weights
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((40, 3))
+    y = X[:, 1] + rng.standard_normal(40)
+    weight = np.tile([1.0, 3.0, 0.0, 2.0], 10)
+    rows, fold = np.repeat(np.arange(40), weight.astype(int)), np.arange(40) % 3
+    weighted = FloatingSelection(Ridge(), stop=1, cv=PredefinedSplit(fold)).fit(X, y, sample_weight=weight)
+    repeated = FloatingSelection(Ridge(), stop=1, cv=PredefinedSplit(fold[rows])).fit(X[rows], y[rows])
+    np.testing.assert_allclose(weighted.scores_, repeated.scores_)
+    with pytest.raises(ValueError, match="takes none in fit"):
+        FloatingSelection(KNeighborsRegressor(), stop=1).fit(X, y, sample_weight=weight)

@@ -177,3 +177,38 @@ def test_too_many_candidates_are_refused():
 def test_a_bad_parameter_is_named(name):
     with pytest.raises(ValueError, match=f"'{name}' parameter of PolynomialSelection"):
         PolynomialSelection(**{name: -1}).fit(*data())
+
+
+@pytest.mark.parametrize("prune", ["fisher", "leave-one-out"])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_weights_stand_for_repeated_rows(prune, task):
+    rng = np.random.RandomState(0)
+    X = 2.0 * rng.standard_normal((60, 4)) + np.array([0.0, 3.0, 0.0, 1.0])
+    y = X[:, 0] + X[:, 1] * X[:, 2] + rng.standard_normal(60)
+    y = np.digitize(y, [-2.0, 3.0]) if task == "classification" else y
+    weight = np.tile([1.0, 3.0, 0.0, 2.0], 15)
+    rows = rng.permutation(np.repeat(np.arange(60), weight.astype(int)))
+    ranker = PolynomialSelection(prune=prune, max_monomials=6)
+    weighted, repeated = clone(ranker).fit(X, y, sample_weight=weight), clone(ranker).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(weighted.order_, repeated.order_)
+    np.testing.assert_allclose(weighted.scores_, repeated.scores_, rtol=1e-8)
+    assert list(weighted.monomials_) == list(repeated.monomials_)
+    assert weighted.stop_.n_features == repeated.stop_.n_features
+    ours, theirs = weighted.estimator_.linear, repeated.estimator_.linear
+    for name in ("coef", "intercept", "r2", "press"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-8, atol=1e-10)
+
+
+def test_leave_one_out_error_of_fractional_weights_leaves_out_at_most_the_row():
+    # brute force: a row of weight above one loses one, a row of less than one goes as a whole
+    rng = np.random.RandomState(0)
+    X, weight = rng.standard_normal((25, 1)), rng.uniform(0.1, 3.0, 25)
+    y = X[:, 0] + rng.standard_normal(25)
+    found = PolynomialSelection(degree=1, max_monomials=1).fit(X, y, sample_weight=weight)
+    assert list(found.monomials_) == ["x0"]
+    errors = np.empty(25)
+    for i in range(25):
+        left = weight.copy()
+        left[i] = max(weight[i] - 1.0, 0.0)
+        errors[i] = y[i] - LinearRegression().fit(X, y, sample_weight=left).predict(X[[i]])[0]
+    assert found.estimator_.linear.press == pytest.approx(np.average(errors**2, weights=weight))

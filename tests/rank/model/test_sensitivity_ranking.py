@@ -15,6 +15,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge, SGDClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, PolynomialFeatures, RobustScaler, StandardScaler
@@ -22,6 +24,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR
 
 from tamis import SensitivityRanking
 from tamis.rank.model._model_derivatives import find_derivatives
+from tamis.stop import MonteCarloProbe
 from tests.oracles import networks as oracle
 
 WEIGHTS = np.array([2.0, 0.0, -3.0, 0.5])
@@ -135,6 +138,40 @@ def test_a_model_may_be_cloned_and_set(table):
     np.testing.assert_allclose(
         ranker.set_params(estimator=linear, standardize=False, stop=None).fit(X, y).scores_, WEIGHTS**2
     )
+
+
+def trained_models(X):
+    y = X @ WEIGHTS
+    return {
+        "callable": linear,
+        "module": torch.nn.Linear(4, 1),
+        "fitted": LinearRegression().fit(X, y),
+        "frozen": FrozenEstimator(LinearRegression().fit(X, y)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["callable", "module", "fitted", "frozen"])
+def test_of_a_model_that_was_trained_before_all_features_stay_that_its_outputs_depend_on(table, kind):
+    X, y = table
+    found = SensitivityRanking(trained_models(X)[kind]).fit(X, y)
+    assert found.n_features_ == found.n_chosen_ == (4 if kind == "module" else 3)  # a weight is zero
+    assert "the model's outputs depend on" in found.stop_.reason
+    assert "a model trained before" in found.stop_.reason
+
+
+@pytest.mark.parametrize("kind", ["callable", "module", "fitted", "frozen"])
+def test_a_model_that_was_trained_before_knows_no_permuted_copies(table, kind):
+    X, y = table
+    with pytest.raises(ValueError, match=r"was trained on the columns of X .*; give an unfitted model, or a number"):
+        SensitivityRanking(trained_models(X)[kind], stop=MonteCarloProbe(n_draws=19)).fit(X, y)
+
+
+def test_an_unfitted_model_is_judged_by_permuted_copies():
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((100, 6))
+    found = SensitivityRanking(LinearRegression()).fit(X, X[:, 2] + 0.3 * rng.standard_normal(100))
+    assert found.get_support(indices=True).tolist() == [2]
+    assert "permuted copies" in found.stop_.reason
 
 
 def test_derivatives_are_recorded_even_where_the_caller_has_turned_that_off(table):
@@ -375,3 +412,26 @@ def test_a_scikit_learn_model_needs_no_torch():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [SVC(gamma=0.25, tol=1e-8), KernelRidge(kernel="rbf"), Ridge().fit(np.eye(4), range(4)), GaussianNB()],
+    ids=str,
+)
+def test_weights_of_rows_stand_for_repeated_rows(estimator):
+    rng = np.random.RandomState(0)
+    X = 2.0 * rng.standard_normal((40, 4)) + np.array([0.0, 1.0, 0.0, 3.0])
+    y = X[:, 0] + 0.3 * rng.standard_normal(40) > 0.3
+    weight = np.tile([1.0, 3.0, 0.0, 2.0], 10)
+    rows = rng.permutation(np.repeat(np.arange(40), weight.astype(int)))
+    for norm in ("l2", "l1"):
+        weighted = SensitivityRanking(estimator, stop=2, norm=norm).fit(X, y, sample_weight=weight)
+        repeated = SensitivityRanking(estimator, stop=2, norm=norm).fit(X[rows], y[rows])
+        np.testing.assert_allclose(weighted.scores_, repeated.scores_, rtol=1e-3)
+
+
+def test_weights_of_rows_are_refused_by_an_estimator_that_takes_none():
+    X = np.random.RandomState(0).standard_normal((20, 2))
+    with pytest.raises(ValueError, match="takes none in fit"):
+        SensitivityRanking(KNeighborsRegressor(), stop=1).fit(X, X[:, 0], sample_weight=np.ones(20))

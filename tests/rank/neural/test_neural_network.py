@@ -22,7 +22,7 @@ from tamis import (
     SignalToNoise,
 )
 from tamis.rank.neural import _penalties as penalties
-from tamis.rank.neural._network import Perceptron, Target, curvature, losses_without, train, train_proximal
+from tamis.rank.neural._network import Perceptron, Target, curvature, losses_without, row_shares, train, train_proximal
 from tamis.rank.neural._supervised import distinct_inputs
 from tests.oracles import networks as oracle
 
@@ -52,7 +52,7 @@ def problem(sizes, one_to_one=False, n_samples=7):
     Z = torch.from_numpy(X)
     network = Perceptron.initialize(sizes, Z, torch.Generator().manual_seed(1), one_to_one=one_to_one)
     network.theta += 0.3 * torch.from_numpy(rng.standard_normal(network.theta.numel()))
-    return network, X, Target(torch.from_numpy(wanted), is_class)
+    return network, X, Target(torch.from_numpy(wanted), is_class, row_shares(Z, None))
 
 
 def loss_of(network, X, target, theta=None):

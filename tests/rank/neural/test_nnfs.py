@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from tamis import NNFS
+from tamis.rank._validation import held_out_rows, one_standard_error
 from tamis.rank.neural._penalties import saturating_decay
 from tests.oracles import networks as oracle
 
@@ -81,3 +82,80 @@ def test_the_saturating_term_empties_small_weights():
         _, network, _ = trained(NNFS(eps1=eps1, random_state=0), X, y)
         small[eps1] = (network.layers[0][0].abs() < 0.01).double().mean().item()
     assert small[3e-3] > small[0.0] + 0.2
+
+
+@pytest.mark.parametrize("task", ["regression", "two classes", "three classes"])
+def test_the_method_keeps_what_was_planted_by_itself(task):
+    X, y = oracle.planted(0, task)
+    found = NNFS(random_state=0).fit(X, y)
+    assert found.support_.nonzero()[0].tolist() == [0, 1, 2]
+    assert found.n_chosen_ == 3
+    assert "within one standard error of the lowest: 3" in found.stop_.reason
+
+
+@pytest.mark.filterwarnings("ignore::tamis.base.NothingKeptWarning")
+def test_no_input_is_a_choice_too():
+    rng = np.random.RandomState(0)
+    kept = [
+        NNFS(random_state=seed, step=0.3).fit(rng.standard_normal((100, 5)), rng.permutation(np.arange(100) % 2))
+        for seed in range(6)
+    ]
+    assert np.median([found.n_features_ for found in kept]) == 0
+
+
+def test_the_choice_is_the_fewest_within_one_standard_error_of_the_loss_of_held_out_rows():
+    X, y = oracle.planted(1, "two classes", n_samples=80, n_features=6)
+    ranker = NNFS(random_state=3, hidden_units=(4,)).fit(X, y)
+    again = NNFS(random_state=3, hidden_units=(4,))
+    again._callback_fit_ctx = None
+    from tamis.base import ColumnCandidates
+
+    rng = again._rng()
+    candidates = ColumnCandidates(X)
+    super(NNFS, again)._rank(candidates, y, rng)  # the ranking on all rows draws first
+    losses = again._eliminate_on_fewer_rows(candidates, y, rng).losses
+    assert sorted(losses) == list(range(7))
+    assert {each.size for each in losses.values()} == {16}
+    _, _, _, chosen = one_standard_error(np.column_stack([losses[size] for size in range(7)]))
+    assert ranker.n_features_ == chosen
+    recorded = {step.info["n_inputs"]: step.info["held_out_loss"] for step in ranker.path_}
+    assert recorded == pytest.approx({size: losses[size].mean() for size in range(1, 7)})
+
+
+def test_the_order_is_that_of_all_rows():
+    X, y = oracle.planted(0, n_samples=100, n_features=6)
+    own, whole = (NNFS(stop=stop, random_state=0).fit(X, y) for stop in ("auto", None))
+    np.testing.assert_array_equal(own.order_, whole.order_)
+    assert whole.n_chosen_ is None
+    assert "held_out_loss" not in whole.path_[0].info
+
+
+def test_a_network_without_inputs_predicts_frequencies_or_the_mean():
+    X, y = oracle.planted(0, "three classes", n_samples=60, n_features=3)
+    for target, expected in ((y, np.log(np.bincount(y) / 60)), (X[:, 0] + 5, [0.0])):
+        task = NNFS()._task(X, target, np.random.RandomState(0))
+        np.testing.assert_allclose(task.target.constant_outputs().numpy(), expected, atol=1e-12)
+
+
+def test_too_few_rows_keep_all_that_is_ranked():
+    X = np.random.RandomState(0).standard_normal((3, 2))
+    found = NNFS(random_state=0).fit(X, X[:, 0])
+    assert found.n_features_ == 2
+    assert "too few rows to hold some out" in found.stop_.reason
+
+
+def test_held_out_rows_are_a_share_of_every_class_whatever_its_name():
+    classes = np.repeat([0, 1, 2, 3], [50, 20, 2, 1])
+    rows = held_out_rows(0.2, classes, None, 73, np.random.RandomState(0))
+    assert np.bincount(classes[rows], minlength=4).tolist() == [10, 4, 1, 0]
+    renamed = held_out_rows(0.2, np.array([3, 0, 1, 2])[classes], None, 73, np.random.RandomState(0))
+    np.testing.assert_array_equal(rows, renamed)
+    assert held_out_rows(0.2, None, None, 73, np.random.RandomState(0)).size == 15
+
+
+def test_held_out_rows_are_whole_groups():
+    groups = np.repeat(["a", "b", "c", "d", "e"], 4)
+    rows = held_out_rows(0.2, None, groups, 20, np.random.RandomState(0))
+    assert np.unique(groups[rows]).size == 1
+    assert rows.size == 4
+    assert held_out_rows(0.2, None, np.zeros(9), 9, np.random.RandomState(0)).size == 0

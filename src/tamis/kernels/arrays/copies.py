@@ -155,7 +155,7 @@ def _correlate_with_random_vector(X: Any) -> np.ndarray:
         return (X.T @ vector) / np.sqrt(np.maximum(squares - total**2 / X.shape[0], np.finfo(float).tiny))
     correlation = np.empty(X.shape[1])
     for block in blocks(X.shape[1], _BLOCK_ENTRIES // X.shape[0]):
-        columns = np.ascontiguousarray(X[:, block].T, dtype=float)
+        columns = np.array(X[:, block].T, dtype=float, order="C")  # a copy, for it is centered in place
         columns -= columns.mean(axis=1, keepdims=True)
         norm = np.sqrt(np.einsum("ij,ij->i", columns, columns))
         correlation[block] = np.einsum("ij,j->i", columns, vector) / np.maximum(norm, np.finfo(float).tiny)

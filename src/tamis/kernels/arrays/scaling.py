@@ -61,14 +61,15 @@ def measure_columns(X: Array, sample_weight: np.ndarray | None = None) -> tuple[
     return columns.means(np.arange(X.shape[1])), _inverse_deviations(columns)
 
 
-def standard_deviations(X: Array) -> np.ndarray:
+def standard_deviations(X: Array, sample_weight: np.ndarray | None = None) -> np.ndarray:
     """Standard deviation of every column, exactly zero where it is constant."""
-    return np.sqrt(to_numpy(as_columns(X).norm2) / X.shape[0])
+    columns = as_columns(X, sample_weight)
+    return np.sqrt(to_numpy(columns.norm2) / columns.total)
 
 
-def varying_columns(X: Array) -> np.ndarray:
+def varying_columns(X: Array, sample_weight: np.ndarray | None = None) -> np.ndarray:
     """Indices, ascending, of the columns that are not constant up to rounding."""
-    return np.flatnonzero(to_numpy(as_columns(X).norm2) > 0)
+    return np.flatnonzero(to_numpy(as_columns(X, sample_weight).norm2) > 0)
 
 
 def _inverse_deviations(columns: Columns) -> np.ndarray:
@@ -114,15 +115,16 @@ class Standardized(NamedTuple):
     varies: np.ndarray
 
 
-def standardize_with_units(X: np.ndarray) -> Standardized:
+def standardize_with_units(X: np.ndarray, sample_weight: np.ndarray | None = None) -> Standardized:
     """Standardize a dense table; a permutation of its columns permutes the result, to the last bit."""
     exponents = overflow_exponents(X)
-    Z, mean, norm = center_each_column(ldexp_columns(X, exponents))
+    Z, mean, norm = center_each_column(ldexp_columns(X, exponents), sample_weight)
     varies = norm > 0
     Z /= np.where(varies, norm, np.inf)[:, None]
-    scale = np.where(varies, norm / len(X) ** 0.5, 1.0)
+    root = (len(X) if sample_weight is None else float(sample_weight.sum())) ** 0.5  # of the number of rows
+    scale = np.where(varies, norm / root, 1.0)
     power = np.zeros(varies.size, dtype=int) if exponents is None else exponents
-    return Standardized(Z.T * len(X) ** 0.5, np.ldexp(mean, power), np.ldexp(scale, power), varies)
+    return Standardized(Z.T * root, np.ldexp(mean, power), np.ldexp(scale, power), varies)
 
 
 class CenteredColumns(NamedTuple):
@@ -133,18 +135,27 @@ class CenteredColumns(NamedTuple):
     norm: np.ndarray
 
 
-def center_each_column(X: np.ndarray) -> CenteredColumns:
+def center_each_column(X: np.ndarray, sample_weight: np.ndarray | None = None) -> CenteredColumns:
     """Center dense columns, each by itself: what becomes of one does not depend, to the last bit, on the others.
 
     Sums run along the rows of the transposed table; matrix products, as in :func:`standardize_columns`, round
-    differently from one place of the table to the next.
+    differently from one place of the table to the next. With weights, a row counts in means and norms as often as they
+    say.
     """
     rows = np.array(X.T, dtype=float, order="C")
-    size = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    mean = rows.mean(axis=1)
+    size = _norm_of_rows(rows, sample_weight)
+    mean = (
+        rows.mean(axis=1) if sample_weight is None else np.einsum("ij,j->i", rows, sample_weight / sample_weight.sum())
+    )
     rows -= mean[:, None]
-    norm = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    norm = _norm_of_rows(rows, sample_weight)
     return CenteredColumns(rows, mean, np.where(norm > CONSTANT * size, norm, 0.0))
+
+
+def _norm_of_rows(rows: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
+    if sample_weight is None:
+        return np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return np.sqrt(np.einsum("ij,j,ij->i", rows, sample_weight, rows))
 
 
 def center_columns(X: np.ndarray, *, scale: bool, share: bool = False) -> tuple[np.ndarray, np.ndarray]:

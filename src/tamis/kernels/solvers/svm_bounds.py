@@ -80,6 +80,9 @@ class RadiusMarginBound(Bound):
     weights : ndarray of shape (n_rows,)
         Of the points on the enclosing ball, or all equal for the variance; they sum to one.
     ridge : float
+    counts : ndarray of shape (n_rows,) or float, default=1.0
+        How often each row counts: dual variables and weights are sums over so many copies of a row, each of which has
+        the ridge of its own.
 
     Attributes
     ----------
@@ -93,11 +96,18 @@ class RadiusMarginBound(Bound):
     At fixed dual variables both factors are dual objectives at a feasible point: neither exceeds that of retraining.
     """
 
-    def __init__(self, K: np.ndarray, svms: Sequence[TrainedSVM], weights: np.ndarray, ridge: float) -> None:
+    def __init__(
+        self,
+        K: np.ndarray,
+        svms: Sequence[TrainedSVM],
+        weights: np.ndarray,
+        ridge: float,
+        counts: np.ndarray | float = 1.0,
+    ) -> None:
         self.weights = weights
         self.duals = np.array([svm.dual for svm in svms])
-        self.radius2 = measure_radius2(K, weights, ridge)
-        self.norms2 = measure_norms2(K, svms, ridge)
+        self.radius2 = measure_radius2(K, weights, ridge, counts)
+        self.norms2 = measure_norms2(K, svms, ridge, counts)
         self.value = 4.0 * self.radius2 * float(self.norms2.sum())
 
     def changes(self, kernel: FeatureKernel, features: np.ndarray) -> np.ndarray:
@@ -220,15 +230,18 @@ class _Spans:
         return changes
 
 
-def measure_radius2(K: np.ndarray, weights: np.ndarray, ridge: float) -> float:
+def measure_radius2(K: np.ndarray, weights: np.ndarray, ridge: float, counts: np.ndarray | float = 1.0) -> float:
     """Squared radius of the ball that weights describe; their mean squared distance from the center (Eq. 17)."""
-    return float(weights @ np.diagonal(K) - weights @ K @ weights + ridge * (weights.sum() - weights @ weights))
+    own = ridge * (weights.sum() - weights @ (weights / counts))
+    return float(weights @ np.diagonal(K) - weights @ K @ weights + own)
 
 
-def measure_norms2(K: np.ndarray, svms: Sequence[TrainedSVM], ridge: float) -> np.ndarray:
+def measure_norms2(
+    K: np.ndarray, svms: Sequence[TrainedSVM], ridge: float, counts: np.ndarray | float = 1.0
+) -> np.ndarray:
     """``||w||^2`` of each SVM as twice its dual objective: at the optimum, the inverse squared margin."""
     duals, signs = np.array([svm.dual for svm in svms]), np.array([svm.signs for svm in svms])
-    energy = np.einsum("mi,mi->m", duals @ K, duals) + ridge * np.einsum("mi,mi->m", duals, duals)
+    energy = np.einsum("mi,mi->m", duals @ K, duals) + ridge * np.einsum("mi,mi->m", duals, duals / counts)
     return 2.0 * np.einsum("mi,mi->m", duals, signs) - energy
 
 

@@ -23,11 +23,13 @@ class WarmStartedSVMs:
     ridge : float or ndarray of shape (n_rows,)
         On the diagonal of K: one over the cost of squared slack, 0 for a hard margin.
     ball : bool
-        Whether the smallest enclosing ball is wanted; otherwise all rows have the same weight.
+        Whether the smallest enclosing ball is wanted; otherwise rows weigh as often as they count.
     tol : float
         Largest violation of the KKT conditions.
     max_iter : int
         Iterations per SVM and kernel matrix.
+    counts : ndarray of shape (n_rows,) or None
+        How often each row counts in the variance; None is once each.
 
     Attributes
     ----------
@@ -48,9 +50,18 @@ class WarmStartedSVMs:
     """
 
     def __init__(
-        self, K: np.ndarray, signs: np.ndarray, *, ridge: float | np.ndarray, ball: bool, tol: float, max_iter: int
+        self,
+        K: np.ndarray,
+        signs: np.ndarray,
+        *,
+        ridge: float | np.ndarray,
+        ball: bool,
+        tol: float,
+        max_iter: int,
+        counts: np.ndarray | None = None,
     ) -> None:
         n = signs.shape[1]
+        self._shares = np.full(n, 1.0 / n) if counts is None else counts / counts.sum()
         upper, ridges = np.full(n, np.inf), np.broadcast_to(np.asarray(ridge, dtype=float), n)
         pose = partial(DualSVM, DenseGram(K), upper=upper, ridge=ridges, tol=tol, max_iter=max_iter)
         self.signs, self.ridge = signs, ridges
@@ -114,7 +125,7 @@ class WarmStartedSVMs:
     def weights(self) -> np.ndarray:
         """Present weights of the rows in the squared radius."""
         if self._ball is None:
-            return np.full(self.signs.shape[1], 1.0 / self.signs.shape[1])
+            return self._shares
         return self._ball.v.copy()
 
 

@@ -17,8 +17,8 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from tamis.base import fit_weighted
 from tamis.rank.backward._learners import task_of
-from tamis.rank.backward._refit_solver import fit_weighted
 
 
 def _estimator_has(method: str) -> Callable[[KeptColumnsPredictor], bool]:

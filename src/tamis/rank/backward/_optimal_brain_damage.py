@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import HasMethods
-from tamis.base import Candidates, Elimination, Ranker, Ranking, Step, StepSize, n_to_eliminate
+from tamis.base import Candidates, Elimination, Ranking, Step, StepSize, WeightedRanker, n_to_eliminate
 from tamis.kernels.arrays.copies import order_columns
 from tamis.kernels.arrays.scaling import rescale_columns, standardize_columns, varying_columns
 from tamis.rank.backward._linear_saliency import check_known, saliency_of
@@ -143,35 +143,37 @@ class OptimalBrainDamage(EliminationRanker):
 
     @property
     def provides(self) -> frozenset[str]:  # type: ignore[override]
-        """Sparse tables, where there is an estimator."""
-        return Ranker.provides | (frozenset() if self.estimator is None else {"sparse"})
+        """Weights of the rows; sparse tables, where there is an estimator."""
+        return WeightedRanker.provides | (frozenset() if self.estimator is None else {"sparse"})
 
     def _start_elimination(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
     ) -> Elimination:
         if self.estimator is not None:
-            return self._start_on_estimator(candidates.table, np.asarray(y), rng)
-        task = self._task(candidates.table, y, rng)
+            return self._start_on_estimator(candidates.table, np.asarray(y), candidates.sample_weight, rng)
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
         return WeightPruning(network, task, [self._train(network, task)], self.alpha, self._train)
 
-    def _start_on_estimator(self, X: Any, y: np.ndarray, rng: np.random.RandomState) -> EstimatorElimination:
+    def _start_on_estimator(
+        self, X: Any, y: np.ndarray, weight: np.ndarray | None, rng: np.random.RandomState
+    ) -> EstimatorElimination:
         check_known(self.estimator)
-        Z, inputs, copies = self._table(X)
+        Z, inputs, copies = self._table(X, weight)
         if not inputs.size:
             raise ValueError("every column of X is constant, up to rounding: there is nothing to rank")
         model = clone(self.estimator)
         if model.get_params().get("random_state", 0) is None:
             model.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
-        return EstimatorElimination(model, Z, y, inputs, copies)
+        return EstimatorElimination(model, Z, y, inputs, copies, weight)
 
-    def _table(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    def _table(self, X: Any, weight: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray]:
         """What the estimator sees: the table, its distinct columns that vary, ordered by their values, and copies."""
         X = X.astype(float)
         Z = rescale_columns(X) if self.standardize else X
-        varies = varying_columns(Z)
+        varies = varying_columns(Z, weight)
         inputs = varies[order_columns(Z[:, varies])]
-        Z = standardize_columns(Z) if self.standardize else Z
+        Z = standardize_columns(Z, weight) if self.standardize else Z
         return Z.tocsc() if sparse.issparse(Z) else Z, inputs, np.setdiff1d(varies, inputs)
 
     def _conclude(self, elimination: Elimination, path: list[Step], n_candidates: int) -> Ranking:
@@ -201,10 +203,19 @@ class EstimatorElimination(Elimination):
     y : ndarray
     inputs, copies : ndarray of int
         Distinct columns that vary, in an order that depends on their values alone, and columns that repeat them.
+    sample_weight : ndarray of shape (n_samples,) or None
     """
 
-    def __init__(self, model: Any, Z: Any, y: np.ndarray, inputs: np.ndarray, copies: np.ndarray) -> None:
-        self.model, self.Z, self.y = model, Z, y
+    def __init__(
+        self,
+        model: Any,
+        Z: Any,
+        y: np.ndarray,
+        inputs: np.ndarray,
+        copies: np.ndarray,
+        sample_weight: np.ndarray | None = None,
+    ) -> None:
+        self.model, self.Z, self.y, self.sample_weight = model, Z, y, sample_weight
         self.remaining, self.copies = inputs, copies
         self.trainings: list[tuple[int, bool]] = []
         self._saliency = np.full(inputs.size, np.nan)
@@ -212,8 +223,8 @@ class EstimatorElimination(Elimination):
     def train(self) -> bool:
         """Fit the model on the inputs that remain."""
         table = self.Z[:, self.remaining]
-        self.trainings.append(fit_quietly(self.model, table, self.y))
-        self._saliency = saliency_of(self.model, table, self.y)
+        self.trainings.append(fit_quietly(self.model, table, self.y, self.sample_weight))
+        self._saliency = saliency_of(self.model, table, self.y, self.sample_weight)
         return True
 
     def criteria(self) -> np.ndarray:

@@ -46,6 +46,8 @@ class RadiusVarianceElimination(Elimination):
     tol : float
     max_iter : int
         Iterations per SVM and round.
+    sample_weight : ndarray of shape (n_rows,) or None
+        How often each row counts.
     """
 
     def __init__(
@@ -58,10 +60,12 @@ class RadiusVarianceElimination(Elimination):
         *,
         tol: float,
         max_iter: int,
+        sample_weight: np.ndarray | None = None,
     ) -> None:
         self.columns, self.members = columns, members
-        self.solver = train(Z, signs, C, tol, max_iter)
-        self._n_rows, self._ridge = Z.shape[0], 1.0 / C
+        counts = np.ones(Z.shape[0]) if sample_weight is None else sample_weight
+        self.solver = train(Z, signs, C, counts, tol, max_iter)
+        self._n_rows, self._ridge = float(counts.sum()), 1.0 / C
         if members is not None:
             self._groups = np.array([g for g, part in enumerate(members) if part.size], dtype=np.int64)
 
@@ -143,13 +147,13 @@ class RadiusVarianceElimination(Elimination):
         return np.array([values[self.members[g]].sum() for g in self._groups])
 
 
-def train(Z: Any, signs: np.ndarray, C: float, tol: float, max_iter: int) -> SubproblemSolver:
+def train(Z: Any, signs: np.ndarray, C: float, counts: np.ndarray, tol: float, max_iter: int) -> SubproblemSolver:
     """SVMs with squared slack: on the Gram matrix of the rows where there are more columns, else on the table."""
     n_rows, n_columns = Z.shape
     all_rows = np.arange(n_rows)
     # The dual's ridge is 1 / (2 cost) in a solver of ||w||^2 / 2 + cost * sum of squared slack.
     learner = Learner("squared_hinge", 0.5 * C)
-    subproblems = [Subproblem(all_rows, sign, np.full(n_rows, learner.cost)) for sign in signs]
+    subproblems = [Subproblem(all_rows, sign, learner.cost * counts) for sign in signs]
     table = Z.T.tocsr() if sparse.issparse(Z) else np.ascontiguousarray(Z.T)
     if n_rows <= n_columns:
         return WideLinearSolver(table, subproblems, learner, tol, max_iter=max_iter)

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
-from tamis.base import weight_parameters
+from tamis.base import fit_weighted
 from tamis.rank.backward._elimination_solver import EliminationSolver
 from tamis.rank.backward._exact_training import prepare_columns
 
@@ -110,14 +110,3 @@ def takes_missing(estimator: Any) -> bool:
     while isinstance(estimator, Pipeline):
         estimator = estimator.steps[0][1]
     return get_tags(estimator).input_tags.allow_nan
-
-
-def fit_weighted(estimator: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None) -> Any:
-    """Fit an estimator, with weights of the rows if there are any; refuses one whose ``fit`` takes none."""
-    parameters = weight_parameters(estimator, sample_weight)
-    if sample_weight is not None and not parameters:
-        raise ValueError(
-            f"sample_weight is given, but estimator={estimator!r} takes none in fit; leave it out, or, with metadata "
-            "routing, call set_fit_request(sample_weight=True) on the steps that take it"
-        )
-    return estimator.fit(X, y, **parameters)

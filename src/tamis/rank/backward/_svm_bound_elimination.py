@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
-from tamis._sklearn import Interval, StrOptions
+from tamis._sklearn import Interval, StrOptions, safe_indexing
 from tamis.base import (
     GROUPS_CONSTRAINT,
     STEP_CONSTRAINT,
@@ -22,6 +22,7 @@ from tamis.base import (
     Ranker,
     Ranking,
     Step,
+    WeightedRanker,
 )
 from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.kernels.arrays.scaling import (
@@ -31,7 +32,7 @@ from tamis.kernels.arrays.scaling import (
     varying_columns,
 )
 from tamis.kernels.arrays.targets import encode_classes
-from tamis.kernels.solvers.feature_kernel import FeatureKernel
+from tamis.kernels.solvers.feature_kernel import FeatureKernel, resolve_gamma
 from tamis.kernels.solvers.gram import check_gram_fits
 from tamis.kernels.solvers.svm_bounds import Bound, RadiusMarginBound, SpanBound, measure_norms2
 from tamis.kernels.solvers.warm_started_svms import WarmStartedSVMs
@@ -45,7 +46,7 @@ _WITHOUT_GRAM = (
 _NOISE = 1e-13  # criteria whose difference is this small relative to the bound are equal: it is made of many sums
 
 
-class SVMBoundElimination(BackwardRanker):
+class SVMBoundElimination(BackwardRanker, WeightedRanker):
     r"""Backward elimination of the features without which a bound on the leave-one-out error is smallest.
 
     .. math:: LOO \le 4 R^2 \|w\|^2 \qquad\text{or}\qquad LOO \le \sum_k \alpha_k S_k^2,
@@ -115,6 +116,9 @@ class SVMBoundElimination(BackwardRanker):
     "variance", "fixed" and a finite C, takes the time and memory of :class:`~tamis.RFE`, and any number of rows: see
     below.
 
+    A row of weight m costs and counts what m copies of it would, in the SVMs, the variance and the ball; the span, for
+    which rows are left out one at a time, takes whole weights only and repeats the rows.
+
     The span assumes that the support vectors stay the same when one of them is left out: then
     :math:`\alpha_k S_k^2 = 1 - y_k f_{-k}(x_k)` is exact, and so is "loo_errors" (Vapnik and Chapelle 2000). As a rule
     some change with a row: "loo_errors" may then be a few errors above or below what brute force counts, and the sum
@@ -151,7 +155,7 @@ class SVMBoundElimination(BackwardRanker):
     """
 
     tasks: ClassVar[frozenset[str]] = frozenset({"classification"})
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "sparse"}
+    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {"groups", "sparse"}
     one_shot: ClassVar[bool] = False
 
     _parameter_constraints: ClassVar[dict] = {
@@ -212,22 +216,35 @@ class SVMBoundElimination(BackwardRanker):
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
     ) -> Elimination:
         check_classification_targets(y)
-        signs = _one_against_rest(np.asarray(y))
-        Z, features = self._columns(candidates.table.astype(float))
+        X, signs, weight = candidates.table, _one_against_rest(np.asarray(y)), candidates.sample_weight
+        if weight is not None and self.bound == "span":
+            rows = _repeated_rows(weight)
+            X, signs, weight = safe_indexing(X, rows), signs[:, rows], None
+        Z, features = self._columns(X.astype(float), weight)
         members = None
         if candidates.members is not None:
             members = [np.flatnonzero(np.isin(features, columns)) for columns in candidates.members]
         if self._is_recursive_elimination():
-            return RadiusVarianceElimination(Z, signs, self.C, features, members, tol=self.tol, max_iter=self.max_iter)
+            return RadiusVarianceElimination(
+                Z, signs, self.C, features, members, tol=self.tol, max_iter=self.max_iter, sample_weight=weight
+            )
         check_gram_fits(Z.shape[0], _WITHOUT_GRAM)
         # Standardized columns have unit variance, also sparse ones, which keep their mean: "scale" is "auto" then.
         gamma = "auto" if self.standardize and self.gamma == "scale" else self.gamma
+        gamma = resolve_gamma(gamma, Z, weight)
         kernel = FeatureKernel(Z, self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
         needs_ball = self.bound == "radius-margin" and self.radius == "ball"
         svms = WarmStartedSVMs(
-            kernel.matrix, signs, ridge=1.0 / self.C, ball=needs_ball, tol=self.tol, max_iter=self.max_iter
+            kernel.matrix,
+            signs,
+            ridge=1.0 / self.C if weight is None else 1.0 / (self.C * weight),
+            ball=needs_ball,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            counts=weight,
         )
-        return BoundElimination(kernel, svms, self.bound, self.criterion, self.C, features, members)
+        counts = 1.0 if weight is None else weight
+        return BoundElimination(kernel, svms, self.bound, self.criterion, self.C, features, members, counts)
 
     def _is_recursive_elimination(self) -> bool:
         """Whether the bound orders columns as their squared weights do, for which no kernel matrix is needed."""
@@ -250,14 +267,14 @@ class SVMBoundElimination(BackwardRanker):
         certificate["fewest_features_trained"] = min(step.info["n_features"] for step in path)
         return Ranking.from_path(path, n_candidates, certificate)
 
-    def _columns(self, X: Any) -> tuple[Any, np.ndarray]:
+    def _columns(self, X: Any, weight: np.ndarray | None) -> tuple[Any, np.ndarray]:
         """Columns that vary, as the SVMs are given them, and their indices."""
         X = rescale_columns(X) if self.standardize else rescale_safely(X)
-        features = varying_columns(X)
+        features = varying_columns(X, weight)
         if not features.size:
             raise ValueError("every column of X is constant, up to rounding: there is nothing to rank")
         Z = X.tocsc()[:, features] if sparse.issparse(X) else X[:, features]
-        return (standardize_columns(Z) if self.standardize else Z), features
+        return (standardize_columns(Z, weight) if self.standardize else Z), features
 
 
 class BoundElimination(Elimination):
@@ -275,6 +292,8 @@ class BoundElimination(Elimination):
         Columns of the table that those of the kernel are.
     members : list of ndarray or None
         Columns of the kernel in each group; constant columns are in none.
+    counts : ndarray of shape (n_rows,) or float, default=1.0
+        How often each row counts.
     """
 
     def __init__(
@@ -286,8 +305,9 @@ class BoundElimination(Elimination):
         C: float,
         features: np.ndarray,
         members: list[np.ndarray] | None,
+        counts: np.ndarray | float = 1.0,
     ) -> None:
-        self.kernel, self.svms = kernel, svms
+        self.kernel, self.svms, self.counts = kernel, svms, counts
         self.bound, self.criterion, self.C = bound, criterion, C
         self.features, self.members = features, members
         if members is None:
@@ -341,7 +361,7 @@ class BoundElimination(Elimination):
     def _bound(self, K: np.ndarray, svms: WarmStartedSVMs) -> Bound:
         if self.bound == "span":
             return SpanBound(K, svms.solutions, 1.0 / self.C)
-        return RadiusMarginBound(K, svms.solutions, svms.weights, 1.0 / self.C)
+        return RadiusMarginBound(K, svms.solutions, svms.weights, 1.0 / self.C, self.counts)
 
     def _judge(self) -> None:
         """Criteria of all that remain, and what is reported of them, by the SVMs as they are trained."""
@@ -392,7 +412,7 @@ class BoundElimination(Elimination):
             return np.inf
 
     def _describe(self, bound: Bound) -> dict[str, Any]:
-        norm2 = measure_norms2(self.kernel.matrix, self.svms.solutions, 1.0 / self.C).max()
+        norm2 = measure_norms2(self.kernel.matrix, self.svms.solutions, 1.0 / self.C, self.counts).max()
         margin = float(norm2**-0.5) if norm2 > 0 else np.inf  # an SVM that is still at zero after max_iter
         info = {"bound": bound.value, "margin": margin, "n_features": self.kernel.remaining.size}
         if isinstance(bound, RadiusMarginBound):
@@ -411,6 +431,17 @@ class BoundElimination(Elimination):
 def _downdate_column(kernel: FeatureKernel, leaving: np.ndarray) -> np.ndarray | None:
     """The column x of a linear kernel that loses ``x x'``; None for other kernels and several features."""
     return kernel.columns(leaving)[:, 0] if kernel.kernel == "linear" and leaving.size == 1 else None
+
+
+def _repeated_rows(sample_weight: np.ndarray) -> np.ndarray:
+    """Rows as often as whole weights say: the span leaves them out one at a time."""
+    if np.any(sample_weight != np.round(sample_weight)):
+        raise ValueError(
+            "bound='span' leaves out one row at a time, of which sample_weight must say how often each is there, in "
+            "whole numbers; use these, or bound='radius-margin'"
+        )
+    check_gram_fits(int(sample_weight.sum()), _WITHOUT_GRAM)
+    return np.repeat(np.arange(sample_weight.size), sample_weight.astype(np.int64))
 
 
 def _one_against_rest(y: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -21,6 +21,12 @@ _MIN_INCREASE = 1e-10  # of the criterion, relative to its size or to one: less 
 class Criterion(Protocol):
     """What a set of columns is worth; higher is better."""
 
+    def can_enter(self, chosen: Features) -> np.ndarray:
+        """Mask of the columns of the table that can enter the set."""
+
+    def value(self, chosen: Features) -> float:
+        """Criterion of the set."""
+
     def additions(self, chosen: Features) -> np.ndarray:
         """Criterion of the set with each column of the table besides; -inf for columns that cannot enter."""
 
@@ -34,6 +40,8 @@ class FloatingSearch:
 
     Attributes
     ----------
+    start : tuple of int
+        Columns that are in from the start and never leave; see :meth:`starting_from`.
     best : dict
         Number of columns -> (criterion, columns).
     n_inclusions, n_exclusions : int
@@ -41,22 +49,41 @@ class FloatingSearch:
     """
 
     criterion: Criterion
+    start: Features = ()
     best: dict[int, tuple[float, Features]] = field(default_factory=dict)
     n_inclusions: int = 0
     n_exclusions: int = 0
 
+    @classmethod
+    def starting_from(cls, criterion: Criterion, columns: Iterable[int]) -> FloatingSearch:
+        """A search in which these columns are in, but for those that are constant or depend on others of them."""
+        start: Features = ()
+        for column in columns:
+            if criterion.can_enter(start)[column]:
+                start = (*start, int(column))
+        return cls(criterion, start)
+
     def run(self, n_columns: int) -> Iterator[int]:
         """Include and exclude until so many are in or none can enter; yields how many are in after each round."""
-        chosen: Features = ()
+        chosen = self.start
         while len(chosen) < n_columns:
             values = self.criterion.additions(chosen)
             column = first_largest(values)
             if not np.isfinite(values[column]):
                 return
             chosen = self._include((*chosen, column), float(values[column]))
-            while len(chosen) > 1 and (fewer := self._exclude(chosen)) is not None:
+            while len(chosen) > len(self.start) + 1 and (fewer := self._exclude(chosen)) is not None:
                 chosen = fewer
             yield len(chosen)
+
+    def best_of(self, n_columns: int) -> Features:
+        """The best set of so many columns, or of the most below that were seen."""
+        sizes = [size for size in self.best if size <= n_columns]
+        return self.best[max(sizes)][1] if sizes else self.start
+
+    def sets(self) -> list[Features]:
+        """The start and the best sets of every size beyond it, ascending."""
+        return [self.start, *(self.best[size][1] for size in sorted(self.best))]
 
     def _include(self, chosen: Features, value: float) -> Features:
         """The larger set, or a better one of that size if there was one before (Somol et al. 1999)."""
@@ -68,6 +95,7 @@ class FloatingSearch:
     def _exclude(self, chosen: Features) -> Features | None:
         """The set without the column least missed, if no set of that size was as good."""
         values = self.criterion.removals(chosen)
+        values[: len(self.start)] = -np.inf  # they stay, and stay in front
         place = first_largest(values)
         fewer = chosen[:place] + chosen[place + 1 :]
         if not self._is_best(fewer, float(values[place])):
@@ -83,17 +111,55 @@ class FloatingSearch:
         return value > before + _MIN_INCREASE * max(1.0, abs(before))
 
 
-def forward_order(criterion: Criterion, allowed: np.ndarray) -> Iterator[tuple[int, float]]:
-    """Some columns by plain forward selection among them, and the criterion with each that enters."""
+def forward_order(criterion: Criterion, allowed: np.ndarray, first: Features = ()) -> Iterator[tuple[int, float]]:
+    """Some columns by plain forward selection among them, and the criterion with each that enters.
+
+    Those of ``first`` enter before the others.
+    """
     chosen: Features = ()
     is_allowed = allowed.copy()
+    is_first = np.isin(np.arange(allowed.size), first)
     while is_allowed.any():
-        values = np.where(is_allowed, criterion.additions(chosen), -np.inf)
+        among = is_allowed & is_first if np.any(is_allowed & is_first) else is_allowed
+        values = np.where(among, criterion.additions(chosen), -np.inf)
         column = first_largest(values)
         if not np.isfinite(values[column]):
             return
         chosen, is_allowed[column] = (*chosen, column), False
         yield column, float(values[column])
+
+
+def information_criterion(
+    explained: np.ndarray, sizes: np.ndarray, *, n_samples: float, n_columns: int, n_targets: float
+) -> np.ndarray:
+    r"""Extended Bayesian information criterion of least squares, for few samples; lower is better.
+
+    .. math:: n r \log(1 - J) + k (r \log n + 2 \log D) \frac{n}{n - k - 2}
+
+    Parameters
+    ----------
+    explained : ndarray of shape (n_sizes,)
+        J, the share of the variance of the targets that sets explain.
+    sizes : ndarray of int of shape (n_sizes,)
+        k, the columns of each, at most n - 3.
+    n_samples, n_columns : float, int
+        n, and D among which the sets were searched for.
+    n_targets : float
+        r, the effective number of targets.
+    """
+    left = np.maximum(1.0 - explained, _MIN_INCREASE)
+    price = n_targets * np.log(n_samples) + 2.0 * np.log(n_columns)
+    return n_samples * n_targets * np.log(left) + sizes * price * n_samples / (n_samples - sizes - 2.0)
+
+
+def effective_number(Y: np.ndarray) -> float:
+    r"""Effective number of targets, :math:`(\mathrm{tr}\, S)^2 / \mathrm{tr}(S^2)` with S their covariance.
+
+    The sum of squares that noise explains of them is, in units of its mean, distributed as that of so many independent
+    targets (Satterthwaite): m for m uncorrelated ones of equal variance, 1 for copies of one.
+    """
+    S = Y.T @ Y
+    return float(np.trace(S) ** 2 / np.sum(S**2))
 
 
 def first_largest(values: np.ndarray) -> int:
@@ -128,11 +194,21 @@ class ExplainedVariance:
         self._norm2 = np.einsum("ij,ij->j", Z, Z)
         self._decompose(())
 
-    def additions(self, chosen: Features) -> np.ndarray:
-        """As for every criterion; columns that depend on the chosen ones cannot enter."""
+    def can_enter(self, chosen: Features) -> np.ndarray:
+        """As for every criterion; columns that depend on the chosen ones cannot."""
         self._move_to(chosen)
         can_enter = self._remaining2 > _DEPENDENT * self._norm2
         can_enter[list(chosen)] = False
+        return can_enter
+
+    def value(self, chosen: Features) -> float:
+        """As for every criterion."""
+        self._move_to(chosen)
+        return self._explained()
+
+    def additions(self, chosen: Features) -> np.ndarray:
+        """As for every criterion."""
+        can_enter = self.can_enter(chosen)
         gain = np.einsum("jt,jt->j", *(2 * [self.Z.T @ self._error]))
         share = np.divide(gain, self._remaining2, out=np.zeros_like(gain), where=can_enter) / self._total
         return np.where(can_enter, self._explained() + share, -np.inf)
@@ -201,34 +277,44 @@ class ExplainedVariance:
 
 
 class Score:
-    """A figure of sets of columns that is computed one set at a time, such as a cross-validated score.
+    """The mean of figures of a set of columns that are computed one set at a time, such as the scores of every fold.
 
     Parameters
     ----------
     evaluate : callable
-        Gives the figure of columns, ascending.
+        Gives the figures of columns, ascending.
     varies : ndarray of bool of shape (n_columns,)
         Columns that can enter.
     """
 
-    def __init__(self, evaluate: Callable[[np.ndarray], float], varies: np.ndarray) -> None:
+    def __init__(self, evaluate: Callable[[np.ndarray], np.ndarray], varies: np.ndarray) -> None:
         self.evaluate, self.varies = evaluate, varies
-        self._known: dict[frozenset[int], float] = {}
+        self._known: dict[frozenset[int], np.ndarray] = {}
+
+    def can_enter(self, chosen: Features) -> np.ndarray:
+        """As for every criterion."""
+        can_enter = self.varies.copy()
+        can_enter[list(chosen)] = False
+        return can_enter
 
     def additions(self, chosen: Features) -> np.ndarray:
         """As for every criterion."""
         values = np.full(self.varies.size, -np.inf)
-        for column in np.flatnonzero(self.varies):
-            if column not in chosen:
-                values[column] = self._value((*chosen, int(column)))
+        for column in np.flatnonzero(self.can_enter(chosen)):
+            values[column] = self.value((*chosen, int(column)))
         return values
 
     def removals(self, chosen: Features) -> np.ndarray:
         """As for every criterion."""
-        return np.array([self._value(chosen[:place] + chosen[place + 1 :]) for place in range(len(chosen))])
+        return np.array([self.value(chosen[:place] + chosen[place + 1 :]) for place in range(len(chosen))])
 
-    def _value(self, chosen: Features) -> float:
+    def value(self, chosen: Features) -> float:
+        """As for every criterion."""
+        return float(np.mean(self.figures(chosen)))
+
+    def figures(self, chosen: Features) -> np.ndarray:
+        """Those of which the criterion is the mean; no set is evaluated twice."""
         key = frozenset(chosen)
         if key not in self._known:
-            self._known[key] = float(self.evaluate(np.array(sorted(chosen), dtype=int)))
+            self._known[key] = np.asarray(self.evaluate(np.array(sorted(chosen), dtype=int)), dtype=float)
         return self._known[key]

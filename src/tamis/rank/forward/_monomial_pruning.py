@@ -54,6 +54,8 @@ class DowndatedModel:
         Upper triangular, the columns being ``Q R``.
     Y : ndarray of shape (n_samples, n_targets)
         Centered targets.
+    weight : ndarray of shape (n_samples,) or None
+        How often each row counts; rows of ``Q`` and ``Y`` are then times its root.
 
     Attributes
     ----------
@@ -61,18 +63,23 @@ class DowndatedModel:
         Places of the columns that have not been removed, ascending.
     residual : ndarray of shape (n_samples, n_targets)
     leverage : ndarray of shape (n_samples,)
+    total : float
+        Number of rows, each as often as it counts.
 
     Notes
     -----
     Cost: O(n k (m + 1)) for all deletions of k columns with m targets, and as much to carry one out.
     """
 
-    def __init__(self, Q: np.ndarray, R: np.ndarray, Y: np.ndarray) -> None:
+    def __init__(self, Q: np.ndarray, R: np.ndarray, Y: np.ndarray, weight: np.ndarray | None = None) -> None:
         self.Y = Y
+        weight = np.ones(len(Y)) if weight is None else weight
+        self.total = float(weight.sum())
+        self._left_out = np.minimum(1.0, 1.0 / weight)  # share of a row that goes when it is left out once
         self.remaining = np.arange(Q.shape[1])
         self.dual = solve_triangular(R / np.linalg.norm(R, axis=0), Q.T).T if Q.shape[1] else Q
         self.residual = Y - Q @ (Q.T @ Y)
-        self.leverage = 1.0 / len(Y) + np.square(Q).sum(axis=1)
+        self.leverage = weight / self.total + np.square(Q).sum(axis=1)
         _, size, axes = np.linalg.svd(Y, full_matrices=False)
         independent = size > DEPENDENT * size[0]
         self._whitener = axes[independent].T / size[independent]
@@ -116,14 +123,17 @@ class DowndatedModel:
         """
         n_removed = self._n_complete - self.remaining.size + 1
         log_ratio = self._log_det_scatter() - self._complete_log_det + np.log1p(growth)
-        return wilks_survival(max(log_ratio, 0.0), self.n_targets, n_removed, len(self.Y) - 1 - self._n_complete)
+        return wilks_survival(max(log_ratio, 0.0), self.n_targets, n_removed, self.total - 1 - self._n_complete)
 
     def press(self) -> float:
-        """Mean squared leave-one-out error, summed over the targets; infinite where a row predicts itself alone."""
-        one_minus_leverage = 1.0 - self.leverage
+        """Mean squared leave-one-out error, summed over the targets; infinite where a row predicts itself alone.
+
+        Of a row that counts m times one copy is left out, and all of a row that counts less than once.
+        """
+        one_minus_leverage = 1.0 - self._left_out * self.leverage
         if one_minus_leverage.min() <= FULL_LEVERAGE:
             return np.inf
-        return float(np.mean(np.square(self.residual).sum(axis=1) / one_minus_leverage**2))
+        return float(np.sum(np.square(self.residual).sum(axis=1) / one_minus_leverage**2)) / self.total
 
     def press_without(self) -> np.ndarray:
         """The same as each column is removed."""
@@ -131,9 +141,9 @@ class DowndatedModel:
         projections = u.T @ self.Y
         residual2 = np.square(self.residual).sum(axis=1)[:, None] + 2.0 * u * (self.residual @ projections.T)
         residual2 += np.square(u) * np.square(projections).sum(axis=1)
-        one_minus_leverage = (1.0 - self.leverage)[:, None] + np.square(u)
+        one_minus_leverage = (1.0 - self._left_out * self.leverage)[:, None] + self._left_out[:, None] * np.square(u)
         is_full = one_minus_leverage <= FULL_LEVERAGE
-        press = np.mean(residual2 / np.where(is_full, 1.0, one_minus_leverage) ** 2, axis=0)
+        press = np.sum(residual2 / np.where(is_full, 1.0, one_minus_leverage) ** 2, axis=0) / self.total
         return np.where(is_full.any(axis=0), np.inf, press)
 
     def rss_increase_without(self, places: np.ndarray) -> float:
@@ -192,7 +202,7 @@ def prune_by_fisher(model: DowndatedModel, risk: float) -> Iterator[Removal]:
 
 def prune_by_press(model: DowndatedModel) -> Iterator[Removal]:
     """Remove the column without which the leave-one-out error is smallest, while that error does not grow."""
-    rounding = EXPLAINED.float64 * float(np.square(model.Y).mean())
+    rounding = EXPLAINED.float64 * float(np.square(model.Y).sum()) / (model.total * model.Y.shape[1])
     while model.remaining.size:
         before, without = model.press(), model.press_without()
         place = _last_smallest(without)

@@ -36,20 +36,22 @@ class Variables:
     scale: np.ndarray
 
 
-def distinct_variables(X: np.ndarray) -> Variables:
+def distinct_variables(X: np.ndarray, sample_weight: np.ndarray | None = None) -> Variables:
     """Take out constant columns and copies, up to unit, offset and sign; bring the others to unit variance."""
-    Z, mean, scale, varies = standardize_with_units(X)
+    Z, mean, scale, varies = standardize_with_units(X, sample_weight)
     if not varies.any():
         raise ValueError("every column of X is constant, up to rounding: there is nothing to rank")
-    columns = distinct_columns(Z / len(X) ** 0.5, varies.astype(float))
+    weight = np.ones(len(X)) if sample_weight is None else sample_weight
+    columns = distinct_columns(Z * np.sqrt(weight / weight.sum())[:, None], varies.astype(float))
     return Variables(Z[:, columns], columns, mean, scale)
 
 
 def fit_linear(columns: Columns, places: np.ndarray, target: Target) -> tuple[LeastSquaresModel, DowndatedModel]:
     """Least squares on a few candidates, with an intercept: to predict with, and to remove columns from."""
-    mean = target.values.mean(axis=0)
+    weight = columns.sqrt_weight**2
+    mean = weight @ target.values / columns.total
     Q, R = qr(columns.columns(places), mode="economic")
-    model = DowndatedModel(Q, R, columns.center_rows(target.values))
+    model = DowndatedModel(Q, R, columns.center_rows(target.values), weight)
     coef = solve_triangular(R, Q.T @ model.Y) if places.size else np.empty((0, mean.size))
     linear = LeastSquaresModel(
         features=places,

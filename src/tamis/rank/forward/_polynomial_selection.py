@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Candidates, Ranker, Ranking, Step, track
+from tamis.base import Candidates, Ranking, Step, WeightedRanker, track
 from tamis.dictionary._monomials import Monomials
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
@@ -26,7 +26,7 @@ _LARGE = 100  # rows from which on Fisher's test is taken
 _MOST_RANKED = 50
 
 
-class PolynomialSelection(Ranker):
+class PolynomialSelection(WeightedRanker):
     r"""Select the variables behind the monomials of a pruned polynomial.
 
     Monomials of degree up to :math:`d` are ranked by Gram-Schmidt orthogonalization, the highest ranked make the
@@ -87,6 +87,9 @@ class PolynomialSelection(Ranker):
     With several classes Fisher's test is that of Wilks' lambda, as for the ranking; the leave-one-out error sums over
     the targets.
 
+    A row of weight m counts as m copies of it, of which leave-one-out leaves out one; a row of less than one is left
+    out as a whole.
+
     Deviation from the paper: which monomials pruning begins with. Both criteria of pruning take the monomials as given,
     though they are the best of many: a polynomial of a given size (``max_monomials``) keeps noise when the candidates
     are many. By default it begins with those that the calibrated probe accepts. Like any forward search, this misses
@@ -111,11 +114,11 @@ class PolynomialSelection(Ranker):
     """
 
     one_shot: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"own_choice"}
+    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {"own_choice"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
-        **Ranker._parameter_constraints,
+        **WeightedRanker._parameter_constraints,
         "degree": [Interval(Integral, 1, None, closed="left")],
         "interaction_only": ["boolean"],
         "max_monomials": [Interval(Integral, 1, None, closed="left"), None],
@@ -147,20 +150,21 @@ class PolynomialSelection(Ranker):
         self.task = task
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
+        X, weight = candidates.table, candidates.sample_weight
         # the monomials of the distinct, standardized variables
         target = encode_target(np.asarray(y), self.task)
         exponents = overflow_exponents(target.values)
         target = replace(target, values=ldexp_columns(target.values, exponents))
-        variables = distinct_variables(X)
+        variables = distinct_variables(X, weight)
         monomials = Monomials(self.degree, interaction_only=self.interaction_only, standardize=False)
-        columns = monomials.fit(variables.table).candidates(variables.table)
+        columns = monomials.fit(variables.table).candidates(variables.table, weight)
 
         # rank by Gram-Schmidt, cut by the probe, prune by backward elimination, fit what remains
         ranked, chances = self._rank_monomials(columns, target.values)
         n_complete = len(ranked) if self.max_monomials else _count_below(chances, self.risk)
-        criterion = self.prune if self.prune != "auto" else ("fisher" if len(X) >= _LARGE else "leave-one-out")
-        pruned, removals = self._prune(ranked[:n_complete], columns.center_rows(target.values), criterion)
+        criterion = self.prune if self.prune != "auto" else ("fisher" if columns.total >= _LARGE else "leave-one-out")
+        complete = _complete_model(ranked[:n_complete], columns.center_rows(target.values), weight)
+        pruned, removals = self._prune(complete, criterion)
         places = np.array([direction.feature for direction in ranked], dtype=np.int64)
         linear, refitted = fit_linear(columns, places[pruned.remaining], target)
 
@@ -175,7 +179,7 @@ class PolynomialSelection(Ranker):
 
         # from monomials to variables
         correlations2 = np.full(X.shape[1], np.nan)
-        correlations2[variables.columns] = _squared_correlations(variables.table, target.values)
+        correlations2[variables.columns] = _squared_correlations(variables.table, target.values, weight)
         ranking = _rank_variables(refitted, factors, pruned.remaining, correlations2)
         certificate = {
             "converged": True,
@@ -191,20 +195,18 @@ class PolynomialSelection(Ranker):
         n_chosen = sum(step.info["n_monomials"] > 0 for step in ranking.path)
         return replace(ranking, certificate=certificate, n_chosen=n_chosen, reason=self._reason(n_chosen, certificate))
 
-    def _prune(
-        self, ranked: Sequence[Direction], Y: np.ndarray, criterion: str
-    ) -> tuple[DowndatedModel, tuple[Removal, ...]]:
-        """The polynomial of the given monomials after pruning, and what was removed."""
-        model = _complete_model(ranked, Y)
+    def _prune(self, model: DowndatedModel, criterion: str) -> tuple[DowndatedModel, tuple[Removal, ...]]:
+        """The polynomial after pruning, and what was removed."""
+        n_complete = model.remaining.size
         removals = prune_by_fisher(model, self.risk) if criterion == "fisher" else prune_by_press(model)
-        return model, tuple(track(self, removals, task_name="prune", total=len(ranked)))
+        return model, tuple(track(self, removals, task_name="prune", total=n_complete))
 
     def _rank_monomials(self, columns: Columns, values: np.ndarray) -> tuple[list[Direction], np.ndarray]:
         """The highest ranked monomials, and per monomial the chance that the best of as many random ones beats it."""
-        n = columns.n_samples
+        n = columns.total
         n_targets = np.linalg.matrix_rank(values - values.mean(axis=0))
         most = min(n // 4, _MOST_RANKED) if self.max_monomials is None else min(self.max_monomials, n - 1 - n_targets)
-        limit = max(1, most)
+        limit = max(1, int(most))
         search = OrthogonalSearch(columns, values, limit=limit)
         ranked = list(track(self, islice(search, limit), task_name="rank", total=limit))
         chances = [
@@ -235,20 +237,23 @@ def _count_below(chances: np.ndarray, risk: float) -> int:
     return int(refused[0]) if refused.size else chances.size
 
 
-def _complete_model(ranked: Sequence[Direction], Y: np.ndarray) -> DowndatedModel:
+def _complete_model(ranked: Sequence[Direction], Y: np.ndarray, weight: np.ndarray | None) -> DowndatedModel:
     """The polynomial of the highest ranked monomials, from the orthogonal directions that the search made."""
     k = len(ranked)
     Q, R = np.empty((len(Y), k)), np.zeros((k, k))
     for column, direction in enumerate(ranked):
         Q[:, column] = direction.q
         R[: column + 1, column] = direction.loading
-    return DowndatedModel(Q, R, Y)
+    return DowndatedModel(Q, R, Y, weight)
 
 
-def _squared_correlations(table: np.ndarray, values: np.ndarray) -> np.ndarray:
+def _squared_correlations(table: np.ndarray, values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     """Share of the targets' variance that each standardized variable explains alone."""
-    values = values - values.mean(axis=0)
-    return np.square(table.T @ values).sum(axis=1) / (len(table) * np.square(values).sum())
+    weight = np.ones(len(table)) if weight is None else weight
+    values = values - np.average(values, axis=0, weights=weight)
+    return np.square(table.T @ (weight[:, None] * values)).sum(axis=1) / (
+        weight.sum() * (weight @ np.square(values)).sum()
+    )
 
 
 def _rank_variables(

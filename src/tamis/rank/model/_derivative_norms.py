@@ -88,7 +88,11 @@ def network_derivatives(
 
 
 def mean_derivatives(
-    derivatives: Callable[[np.ndarray], np.ndarray], X: np.ndarray, per_row: int, norm: str
+    derivatives: Callable[[np.ndarray], np.ndarray],
+    X: np.ndarray,
+    per_row: int,
+    norm: str,
+    sample_weight: np.ndarray | None = None,
 ) -> np.ndarray:
     """Mean over the rows of the squared ("l2") or absolute ("l1") derivatives, summed over outputs, in blocks of rows.
 
@@ -100,19 +104,25 @@ def mean_derivatives(
     per_row : int
         How many numbers that takes for one point.
     norm : {"l2", "l1"}
+    sample_weight : ndarray of shape (n_samples,) or None
+        How often each row counts.
 
     Returns
     -------
     ndarray of shape (n_features,)
     """
-    total = np.zeros(X.shape[1])
+    share, total = _shares(X, sample_weight), np.zeros(X.shape[1])
     for rows in blocks(X.shape[0], NUMBERS // per_row):
-        total += _size(derivatives(X[rows]), norm).sum(axis=(0, 1))
-    return total / X.shape[0]
+        total += share[rows] @ _size(derivatives(X[rows]), norm).sum(axis=1)
+    return total
 
 
 def mean_differences(
-    predict: Callable[[np.ndarray], np.ndarray], X: np.ndarray, width: np.ndarray, norm: str
+    predict: Callable[[np.ndarray], np.ndarray],
+    X: np.ndarray,
+    width: np.ndarray,
+    norm: str,
+    sample_weight: np.ndarray | None = None,
 ) -> np.ndarray:
     r"""The same with central differences, :math:`(f(x + h_j e_j) - f(x - h_j e_j)) / (2 h_j)`.
 
@@ -124,12 +134,14 @@ def mean_differences(
     width : ndarray of shape (n_features,)
         :math:`h_j`; columns of width zero are left out, with derivative zero.
     norm : {"l2", "l1"}
+    sample_weight : ndarray of shape (n_samples,) or None
+        How often each row counts.
 
     Returns
     -------
     ndarray of shape (n_features,)
     """
-    total = np.zeros(X.shape[1])
+    share, total = _shares(X, sample_weight), np.zeros(X.shape[1])
     moved = np.flatnonzero(width > 0)
     for rows in blocks(X.shape[0], NUMBERS // X.shape[1]):
         block = X[rows]
@@ -137,8 +149,8 @@ def mean_differences(
             columns = moved[some]
             above, below = (_outputs(predict, block, columns, sign * width[columns]) for sign in (1.0, -1.0))
             derivatives = (above - below) / (2.0 * width[columns])[:, None, None]
-            total[columns] += _size(derivatives, norm).sum(axis=(1, 2))
-    return total / X.shape[0]
+            total[columns] += _size(derivatives, norm).sum(axis=2) @ share[rows]
+    return total
 
 
 def _outputs(
@@ -149,6 +161,11 @@ def _outputs(
     points[np.arange(columns.size), :, columns] += shift[:, None]
     outputs = np.asarray(predict(points.reshape(-1, block.shape[1])), dtype=float)
     return outputs.reshape(columns.size, len(block), -1)
+
+
+def _shares(X: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
+    """Share of every row in a mean over the rows."""
+    return np.full(X.shape[0], 1.0 / X.shape[0]) if sample_weight is None else sample_weight / sample_weight.sum()
 
 
 def _size(derivatives: np.ndarray, norm: str) -> np.ndarray:

@@ -22,6 +22,7 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from tamis.base import fit_weighted
 from tamis.rank.model._derivative_norms import (
     kernel_derivatives,
     mean_derivatives,
@@ -57,11 +58,11 @@ def is_fitted(model: Any) -> bool:
     return True
 
 
-def fit_quietly(model: Any, X: Any, y: np.ndarray) -> tuple[int, bool]:
+def fit_quietly(model: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None) -> tuple[int, bool]:
     """Iterations of a training, at least one, and whether it converged, in place of the warning that it did not."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(X, y)
+        fit_weighted(model, X, y, sample_weight)
     others = [warning for warning in caught if not issubclass(warning.category, ConvergenceWarning)]
     for warning in others:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
@@ -69,7 +70,9 @@ def fit_quietly(model: Any, X: Any, y: np.ndarray) -> tuple[int, bool]:
     return (1 if n_iter is None else max(1, int(np.max(n_iter)))), len(others) == len(caught)
 
 
-def measure_model(model: Any, X: np.ndarray, norm: str, width: np.ndarray) -> np.ndarray:
+def measure_model(
+    model: Any, X: np.ndarray, norm: str, width: np.ndarray, sample_weight: np.ndarray | None = None
+) -> np.ndarray:
     """Mean squared or absolute derivatives of a fitted model at the rows of ``X``, summed over its outputs.
 
     Parameters
@@ -79,6 +82,8 @@ def measure_model(model: Any, X: np.ndarray, norm: str, width: np.ndarray) -> np
     norm : {"l2", "l1"}
     width : ndarray of shape (n_features,)
         Of the differences, for models without derivatives known here.
+    sample_weight : ndarray of shape (n_samples,) or None
+        How often each row counts in the mean.
 
     Returns
     -------
@@ -89,14 +94,14 @@ def measure_model(model: Any, X: np.ndarray, norm: str, width: np.ndarray) -> np
         raise ValueError(f"estimator was fitted on {expected} features and X has {X.shape[1]}")
     derivatives = find_derivatives(model)
     if derivatives is None:
-        found = mean_differences(_outputs_of(model), X, width, norm)
+        found = mean_differences(_outputs_of(model), X, width, norm, sample_weight)
         if not found.any():
             raise ValueError(
                 f"the outputs of {type(model).__name__} do not change over the differences tried: there is nothing to "
                 "rank by; raise width (0.5 suits trees and neighbors)"
             )
         return found
-    return mean_derivatives(derivatives.at, X, derivatives.per_row, norm)
+    return mean_derivatives(derivatives.at, X, derivatives.per_row, norm, sample_weight)
 
 
 def find_derivatives(model: Any) -> Derivatives | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,10 +13,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Candidates, Ranking
+from tamis.base import Candidates, Ranker, Ranking, StoppingRule, rule_class
 from tamis.base._validation import known_names
 from tamis.kernels.arrays.scaling import standard_deviations, standardize_columns
-from tamis.kernels.arrays.tolerances import TRAINED_TIE
+from tamis.kernels.arrays.tolerances import ROUNDING, TRAINED_TIE
 from tamis.rank.model._model_derivatives import fit_quietly, is_fitted, is_model, measure_model
 from tamis.rank.neural._supervised import NetworkRanker
 from tamis.rank.neural._torch import choose_device, load_torch, recorded
@@ -43,7 +44,8 @@ class SensitivityRanking(NetworkRanker):
         and gets points in the precision and on the device of its parameters; another callable gets those of ``X`` and
         ``device``. None trains a network on ``X`` and ``y`` first.
     stop : rule, str, int, float or None, default="auto"
-        How many to keep; "auto" keeps those that rank above permuted copies of all features, at a risk of 5 %.
+        How many to keep; "auto" keeps those that rank above permuted copies of all features, at a risk of 5 %. Of a
+        model that was trained before, which knows no copies, it keeps all features that the outputs depend on.
     keep, exclude, min_features : columns, columns, int, default=None
         As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
     norm : {"l2", "l1"}, default="l2"
@@ -65,6 +67,8 @@ class SensitivityRanking(NetworkRanker):
         As for every ranker.
     certificate_ : dict
         ``converged``, ``n_iter`` and ``objective`` of the training, where there is one.
+    n_chosen_ : int
+        How many features the outputs depend on.
 
     Notes
     -----
@@ -76,13 +80,19 @@ class SensitivityRanking(NetworkRanker):
     scikit-learn's ``clone``, which model selection makes of a ranker, forgets what a given model has learned, so that
     it is fitted on the rows at hand; ``sklearn.frozen.FrozenEstimator`` keeps it.
 
-    Of torch models: one backward pass per output and block of rows, after the training if there is one. ``y`` is not
-    looked at where a model is given that was trained. The outputs of our own network are the standardized quantity or
-    the logits of the classes, less their mean over the classes, which no prediction depends on.
+    ``y`` is not looked at where a model is given that was trained before. MonteCarloProbe refuses such a model, for it
+    would have to be trained anew, on more columns: give it unfitted.
+
+    Of torch models: one backward pass per output and block of rows, after the training if there is one. The outputs of
+    our own network are the standardized quantity or the logits of the classes, less their mean over the classes, which
+    no prediction depends on.
 
     Of our own network: a column's first weights are random combinations of its own values, so that neither the order of
     the columns nor their signs matter (that of the rows does, as another seed would). Copies of a column enter once and
     share its score; constant columns never enter.
+
+    Weights of the rows count in the training, in standard deviations and in the mean of the derivatives; an estimator
+    that is fitted here has to take them.
 
     A steep output is no proof that a feature matters, nor a flat one of the contrary: models that saturate are flat
     where they are sure. :class:`FQI` looks at the outputs themselves.
@@ -104,6 +114,8 @@ class SensitivityRanking(NetworkRanker):
     >>> SensitivityRanking(SVC(), stop=1).fit(X, X[:, 1] > 0).get_feature_names_out()
     array(['x1'], dtype=object)
     """
+
+    provides: ClassVar[frozenset[str]] = NetworkRanker.provides | {"own_choice"}
 
     _parameter_constraints: ClassVar[dict] = {
         **NetworkRanker._parameter_constraints,  # the estimator is checked where it is used
@@ -143,24 +155,57 @@ class SensitivityRanking(NetworkRanker):
         self.device = device
         self.random_state = random_state
 
+    def _is_trained(self) -> bool:
+        """Whether a model is given that is taken as it is."""
+        return self.estimator is not None and (not is_model(self.estimator) or is_fitted(self.estimator))
+
+    def _stopping_rule(self) -> StoppingRule:
+        if isinstance(self.stop, str) and self.stop == "auto" and self._is_trained():
+            return rule_class("own-choice")()
+        return super()._stopping_rule()
+
+    def for_draws(self) -> Ranker:
+        """As for every ranker; a model that was trained before is refused."""
+        if self._is_trained():
+            raise ValueError(
+                f"{type(self.estimator).__name__} was trained on the columns of X and cannot rank permuted copies "
+                "beside them; give an unfitted model, or a number of features as stop"
+            )
+        return super().for_draws()
+
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
+        ranking = self._rank_by_derivatives(candidates, y, rng)
+        scores = ranking.scores[ranking.order]
+        n_chosen = int(np.count_nonzero(scores > ROUNDING.float64 * scores.max(initial=0.0)))
+        reason = f"the model's outputs depend on {n_chosen} of {scores.size} features"
+        if self._is_trained():
+            reason += ", which is all that a model trained before can tell"
+        return replace(ranking, n_chosen=n_chosen, reason=reason)
+
+    def _rank_by_derivatives(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        X, weight = candidates.table, candidates.sample_weight
         if is_model(self.estimator):
-            return self._rank_by_estimator(np.asarray(X, dtype=float), np.asarray(y), rng)
+            return self._rank_by_estimator(np.asarray(X, dtype=float), np.asarray(y), weight, rng)
         torch = load_torch(type(self).__name__)
         with recorded(torch):
-            return self._rank_by_network(torch, X, y, rng) if self.estimator is None else self._rank_by_model(torch, X)
+            if self.estimator is None:
+                return self._rank_by_network(torch, candidates, y, rng)
+            return self._rank_by_model(torch, X, weight)
 
-    def _rank_by_network(self, torch: Any, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+    def _rank_by_network(
+        self, torch: Any, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
+    ) -> Ranking:
         """Sensitivities of a network that is trained first."""
-        task = self._task(X, y, rng)
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
         training = self._train(network, task)
-        found = sensitivity(torch, lambda Z: task.target.center(network(Z)), task.Z, self.norm).cpu().numpy()
-        ranking = Ranking.from_scores(task.inputs.share(found))
+        found = sensitivity(
+            torch, lambda Z: task.target.center(network(Z)), task.Z, self.norm, candidates.sample_weight
+        )
+        ranking = Ranking.from_scores(task.inputs.share(found.cpu().numpy()))
         return Ranking(ranking.order, ranking.scores, certificate=self._certify([training]))
 
-    def _rank_by_model(self, torch: Any, X: np.ndarray) -> Ranking:
+    def _rank_by_model(self, torch: Any, X: np.ndarray, weight: np.ndarray | None) -> Ranking:
         """Sensitivities of the given model."""
         if not callable(self.estimator):
             raise ValueError(
@@ -169,18 +214,20 @@ class SensitivityRanking(NetworkRanker):
             )
         points, model = torch.as_tensor(X), self.estimator
         if not isinstance(model, torch.nn.Module):
-            found = sensitivity(torch, model, points.to(choose_device(torch, self.device)), self.norm)
-            return Ranking.from_scores(self._in_units(X, found.cpu().numpy()))
+            found = sensitivity(torch, model, points.to(choose_device(torch, self.device)), self.norm, weight)
+            return Ranking.from_scores(self._in_units(X, found.cpu().numpy(), weight))
         if (parameter := next(model.parameters(), None)) is not None:
             points = points.to(device=parameter.device, dtype=parameter.dtype)
         training = model.training
         try:
-            found = sensitivity(torch, model.eval(), points, self.norm)
-            return Ranking.from_scores(self._in_units(X, found.cpu().numpy()))
+            found = sensitivity(torch, model.eval(), points, self.norm, weight)
+            return Ranking.from_scores(self._in_units(X, found.cpu().numpy(), weight))
         finally:
             model.train(training)
 
-    def _rank_by_estimator(self, X: np.ndarray, y: np.ndarray, rng: np.random.RandomState) -> Ranking:
+    def _rank_by_estimator(
+        self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, rng: np.random.RandomState
+    ) -> Ranking:
         """Sensitivities of a scikit-learn model."""
         certificate: dict[str, Any] = {"converged": True}
         model, in_deviations = self.estimator, False
@@ -190,10 +237,11 @@ class SensitivityRanking(NetworkRanker):
             model, in_deviations = clone(model), self.standardize
             seeds = {name: seed for name, seed in model.get_params().items() if name.split("__")[-1] == "random_state"}
             model.set_params(**{name: rng.randint(2**31 - 1) for name, seed in seeds.items() if seed is None})
-            X = standardize_columns(X) if in_deviations else X
-            certificate = self._certify_fit(*fit_quietly(model, X, y))
-        found = measure_model(model, X, self.norm, self.width * standard_deviations(X))
-        ranking = Ranking.from_scores(self._in_units(X, found, by_deviation=not in_deviations), rounding=TRAINED_TIE)
+            X = standardize_columns(X, weight) if in_deviations else X
+            certificate = self._certify_fit(*fit_quietly(model, X, y, weight))
+        found = measure_model(model, X, self.norm, self.width * standard_deviations(X, weight), weight)
+        scores = self._in_units(X, found, weight, by_deviation=not in_deviations)
+        ranking = Ranking.from_scores(scores, rounding=TRAINED_TIE)
         return Ranking(ranking.order, ranking.scores, certificate=certificate)
 
     def _check_names(self, model: Any) -> None:
@@ -214,9 +262,11 @@ class SensitivityRanking(NetworkRanker):
         self.n_iter_ = n_iter
         return {"converged": converged, "n_iter": n_iter}
 
-    def _in_units(self, X: np.ndarray, found: np.ndarray, *, by_deviation: bool = True) -> np.ndarray:
+    def _in_units(
+        self, X: np.ndarray, found: np.ndarray, weight: np.ndarray | None, *, by_deviation: bool = True
+    ) -> np.ndarray:
         """Per standard deviation, if asked and not yet so; NaN for constant columns."""
-        deviations = standard_deviations(X)
+        deviations = standard_deviations(X, weight)
         unit = deviations if self.standardize and by_deviation else np.ones(X.shape[1])
         if not np.isfinite(found).all():
             raise ValueError(
@@ -226,8 +276,12 @@ class SensitivityRanking(NetworkRanker):
         return np.where(deviations > 0, scores, np.nan)
 
 
-def sensitivity(torch: Any, model: Callable[[Any], Any], points: Any, norm: str) -> Any:
+def sensitivity(
+    torch: Any, model: Callable[[Any], Any], points: Any, norm: str, sample_weight: np.ndarray | None = None
+) -> Any:
     """Mean over the points of the squared ("l2") or absolute ("l1") derivatives of all outputs in every input."""
+    weight = np.ones(len(points)) if sample_weight is None else sample_weight
+    share = torch.from_numpy(weight / weight.sum()).to(points)
     total = points.new_zeros(points.shape[1])
     height = max(1, _BLOCK // points.shape[1])
     for top in range(0, len(points), height):
@@ -239,5 +293,5 @@ def sensitivity(torch: Any, model: Callable[[Any], Any], points: Any, norm: str)
             raise ValueError("the model's outputs do not depend on its inputs in a way that torch can differentiate")
         for output in outputs.reshape(len(block), -1).T:
             (derivative,) = torch.autograd.grad(output.sum(), block, retain_graph=True, materialize_grads=True)
-            total += (derivative.square() if norm == "l2" else derivative.abs()).sum(dim=0)
-    return total / len(points)
+            total += share[top : top + height] @ (derivative.square() if norm == "l2" else derivative.abs())
+    return total

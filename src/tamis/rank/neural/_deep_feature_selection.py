@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval
-from tamis.base import Candidates, Ranker, Ranking
+from tamis.base import Candidates, Ranking
 from tamis.rank.neural._penalties import elastic_net, elastic_net_step
 from tamis.rank.neural._supervised import NetworkRanker, Task
 
@@ -83,7 +83,7 @@ class DeepFeatureSelection(NetworkRanker):
     array(['x1', 'x3', 'x6'], dtype=object)
     """
 
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"own_choice"}
+    provides: ClassVar[frozenset[str]] = NetworkRanker.provides | {"own_choice"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
@@ -123,8 +123,7 @@ class DeepFeatureSelection(NetworkRanker):
         self.random_state = random_state
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
-        task = self._task(X, y, rng)
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task, one_to_one=True)
         n_weights = network.theta.numel() - task.Z.shape[1]
         trainings = [self._train(network, task, np.arange(network.theta.numel()) < n_weights)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval
-from tamis.base import Candidates, Elimination, Ranker, Ranking, Step
+from tamis.base import Candidates, Elimination, Ranking, Step
 from tamis.rank.neural._penalties import sparse_group_lasso, sparse_group_lasso_step
 from tamis.rank.neural._supervised import EliminationRanker, NetworkElimination, Task
 
@@ -90,7 +90,7 @@ class DropOneOut(EliminationRanker):
     array(['x1', 'x3', 'x6'], dtype=object)
     """
 
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"own_choice"}
+    provides: ClassVar[frozenset[str]] = EliminationRanker.provides | {"own_choice"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
@@ -134,7 +134,7 @@ class DropOneOut(EliminationRanker):
     def _start_elimination(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
     ) -> NetworkElimination:
-        task = self._task(candidates.table, y, rng)
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
         start = self._train(network, task)
         trainings = [self._fit_network(network, task), start]

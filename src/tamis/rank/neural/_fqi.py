@@ -108,13 +108,12 @@ class FQI(NetworkRanker):
         self.random_state = random_state
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
-        task = self._task(X, y, rng)
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
         training = self._train(network, task)
         usual = task.target.predictions(network(task.Z))
         changes = [
-            (task.target.predictions(outputs) - usual).square().sum(dim=2).mean(dim=1)
+            task.target.mean((task.target.predictions(outputs) - usual).square().sum(dim=2))
             for outputs in network.outputs_without(task.Z)
         ]
         quality = np.concatenate([change.cpu().numpy() for change in changes])

@@ -5,8 +5,10 @@ This module loads torch: import it where a network is needed, not before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count, pairwise
 from typing import Any
 
@@ -18,6 +20,7 @@ from torch import Tensor
 from tamis.base import interrupt
 
 _BLOCK = 2**21  # numbers held at once while inputs are removed one by one, or second derivatives are summed
+_MAX_CELLS = 2**18  # random numbers per unit that weighted rows share in a start
 _MEMORY = 10  # objectives that a proximal step may compare itself with
 _SHRINK, _SUFFICIENT, _SHORTEST = 0.5, 1e-4, 1e-100  # of a proximal step that did not lower the objective enough
 
@@ -55,14 +58,25 @@ class Perceptron(torch.nn.Module):
         self.factors = theta[end:] if theta.numel() > end else None
 
     @classmethod
-    def initialize(cls, sizes: tuple[int, ...], Z: Tensor, rng: Any, *, one_to_one: bool = False) -> Perceptron:
+    def initialize(
+        cls,
+        sizes: tuple[int, ...],
+        Z: Tensor,
+        rng: Any,
+        *,
+        one_to_one: bool = False,
+        sample_weight: np.ndarray | None = None,
+    ) -> Perceptron:
         """A network with random weights, for inputs ``Z``.
 
         The first weights of an input are random combinations of its own values: they do not depend on its place in the
-        table, and copies get the same. They are scaled so that the first units receive unit variance.
+        table, and copies get the same. They are scaled so that the first units receive unit variance. A row of weight m
+        gets the sum of the random numbers that m rows in its place would.
         """
-        first = Z.T @ torch.randn(len(Z), sizes[1], generator=rng, dtype=Z.dtype, device="cpu").to(Z)
-        first /= (Z @ first).square().mean().sqrt().clamp(min=torch.finfo(Z.dtype).tiny)
+        share = row_shares(Z, sample_weight)
+        first = Z.T @ _row_noise(len(Z), sizes[1], rng, sample_weight).to(Z)
+        variance = share @ (Z @ first).square().mean(dim=1)
+        first /= variance.sqrt().clamp(min=torch.finfo(Z.dtype).tiny)
         parts = [first.reshape(-1), Z.new_zeros(sizes[1])]
         for m, q in pairwise(sizes[1:]):
             weights = torch.randn(m * q, generator=rng, dtype=Z.dtype, device="cpu") / m**0.5
@@ -129,6 +143,31 @@ class Perceptron(torch.nn.Module):
         return Perceptron((len(kept), *self.sizes[1:]), torch.cat([weights[rows].reshape(-1), rest]))
 
 
+def row_shares(Z: Tensor, sample_weight: np.ndarray | None) -> Tensor:
+    """Share of every row in means over the rows."""
+    if sample_weight is None:
+        return Z.new_full((len(Z),), 1.0 / len(Z))
+    return torch.from_numpy(sample_weight / sample_weight.sum()).to(Z)
+
+
+def _row_noise(n_rows: int, n_columns: int, rng: Any, sample_weight: np.ndarray | None) -> Tensor:
+    """Normal random numbers of as many rows, whose variance is the weight of a row.
+
+    Weights cut a line of their sum's length into pieces, and a row gets the white noise on its piece: what repeated
+    rows would get together. Beyond ``_MAX_CELLS`` rows the noise has as many values and no more.
+    """
+    total = n_rows if sample_weight is None else float(sample_weight.sum())
+    n_cells = n_rows if sample_weight is None else min(math.ceil(total), max(n_rows, _MAX_CELLS))
+    noise = torch.randn(n_cells, n_columns, generator=rng, dtype=torch.float64, device="cpu")
+    if sample_weight is None:
+        return noise
+    ends = np.minimum(np.cumsum(sample_weight) * (n_cells / total), n_cells)
+    cells = np.arange(n_cells + 1)
+    walks = np.vstack([np.zeros(n_columns), np.cumsum(noise.numpy(), axis=0)])
+    at_ends = np.column_stack([np.interp(ends, cells, walk) for walk in walks.T])
+    return torch.from_numpy(np.diff(at_ends, axis=0, prepend=0.0))
+
+
 @dataclass(frozen=True)
 class Target:
     """The target of the outputs, with the loss, its gradient and its Hessian in them.
@@ -138,32 +177,55 @@ class Target:
     values : tensor of shape (n_samples, n_outputs)
         Indicators of the classes, or a standardized quantity.
     is_class : bool
+    share : tensor of shape (n_samples,)
+        Of every sample in the mean loss; those of all samples sum to one.
     """
 
     values: Tensor
     is_class: bool
+    share: Tensor
+
+    @cached_property
+    def _shared_values(self) -> Tensor:
+        return self.values * self.share.unsqueeze(1)
+
+    def mean(self, by_sample: Tensor) -> Tensor:
+        """Mean over the samples, the last axis, as often as each counts."""
+        return by_sample @ self.share
+
+    def losses(self, outputs: Tensor) -> Tensor:
+        """Cross-entropy or squared error of every sample; these are the last axis but one."""
+        if self.is_class:
+            return -(outputs.log_softmax(dim=-1) * self.values).sum(dim=-1)
+        return (outputs - self.values).square().sum(dim=-1)
 
     def loss(self, outputs: Tensor) -> Tensor:
-        """Mean cross-entropy or squared error over the samples, which are the last axis but one."""
-        if self.is_class:
-            return -(outputs.log_softmax(dim=-1) * self.values).sum(dim=-1).mean(dim=-1)
-        return (outputs - self.values).square().sum(dim=-1).mean(dim=-1)
+        """Their mean over the samples."""
+        return self.mean(self.losses(outputs))
+
+    def constant_outputs(self) -> Tensor:
+        """The outputs that are best where no input is known: logarithms of the frequencies of classes, or the mean."""
+        mean = self.share @ self.values
+        return torch.log(mean.clamp(min=0.5 * self.share.min())) if self.is_class else mean
 
     def loss_and_gradient(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Loss, and its gradient in the outputs."""
-        n = len(outputs)
+        share = self.share.unsqueeze(1)
         if self.is_class:
             logarithms = outputs.log_softmax(dim=1)
-            return torch.vdot(logarithms.view(-1), self.values.view(-1)) / -n, (logarithms.exp() - self.values) / n
+            loss = -torch.vdot(logarithms.view(-1), self._shared_values.view(-1))
+            return loss, logarithms.exp_() * share - self._shared_values
         error = outputs - self.values
-        return torch.vdot(error.view(-1), error.view(-1)) / n, error * (2.0 / n)
+        weighted = error * share
+        return torch.vdot(error.view(-1), weighted.view(-1)), 2.0 * weighted
 
-    def hessian(self, outputs: Tensor, n_samples: int) -> Tensor:
-        """Second derivatives of the loss over ``n_samples`` in the outputs of some of them: shape (n, q, q)."""
+    def hessian(self, outputs: Tensor) -> Tensor:
+        """Second derivatives of the loss in the outputs of every sample: shape (n, q, q)."""
+        share = self.share[:, None, None]
         if self.is_class:
             p = outputs.softmax(dim=1)
-            return (torch.diag_embed(p) - p.unsqueeze(2) * p.unsqueeze(1)) / n_samples
-        return torch.full_like(outputs, 2.0 / n_samples).unsqueeze(2)
+            return (torch.diag_embed(p) - p.unsqueeze(2) * p.unsqueeze(1)) * share
+        return 2.0 * share * torch.ones_like(outputs).unsqueeze(2)
 
     def predictions(self, outputs: Tensor) -> Tensor:
         """Probabilities of the classes, or the quantity itself."""
@@ -173,9 +235,9 @@ class Target:
         """Outputs without what no prediction depends on: the mean of the logits."""
         return outputs - outputs.mean(dim=-1, keepdim=True) if self.is_class else outputs
 
-    def rows(self, rows: slice) -> Target:
-        """The target of some of the samples."""
-        return Target(self.values[rows], self.is_class)
+    def rows(self, rows: slice | Tensor) -> Target:
+        """The target of some of the samples, with their shares in the loss over all."""
+        return Target(self.values[rows], self.is_class, self.share[rows])
 
 
 def losses_without(network: Perceptron, Z: Tensor, target: Target) -> np.ndarray:
@@ -196,8 +258,8 @@ def curvature(network: Perceptron, Z: Tensor, target: Target) -> Tensor:
         rows = slice(top, top + height)
         inputs = network.activations(Z[rows])
         outputs = inputs.pop()
-        delta = target.rows(rows).loss_and_gradient(outputs)[1] * (len(outputs) / len(Z))
-        hessian = target.hessian(outputs, len(Z))
+        part = target.rows(rows)
+        delta, hessian = part.loss_and_gradient(outputs)[1], part.hessian(outputs)
         for depth in range(len(network.layers) - 1, -1, -1):
             by_preactivation, u = hessian.diagonal(dim1=1, dim2=2), inputs[depth]
             diagonal[2 * depth] += u.square().T @ by_preactivation

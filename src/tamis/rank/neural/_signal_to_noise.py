@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Candidates, Ranker, Ranking, interrupt, interruption, track
+from tamis.base import Candidates, Ranking, interrupt, interruption, track
 from tamis.rank.neural._supervised import NetworkRanker, Task
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class SignalToNoise(NetworkRanker):
     array(['x1', 'x3', 'x6'], dtype=object)
     """
 
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"own_choice"}
+    provides: ClassVar[frozenset[str]] = NetworkRanker.provides | {"own_choice"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
@@ -121,8 +121,7 @@ class SignalToNoise(NetworkRanker):
         self.random_state = random_state
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
-        task = self._task(X, y, rng)
+        task = self._task(candidates.table, y, rng, candidates.sample_weight)
         trainings: list[Training] = []
         power: list[np.ndarray] = []
         watched = track(self, range(self.n_draws), task_name="noise", total=self.n_draws)
@@ -162,7 +161,8 @@ def add_noise(task: Task, rng: np.random.RandomState) -> Task:
     """The inputs and, after them, one of uniform noise that has their spread."""
     from torch import cat, from_numpy
 
-    noise = rng.uniform(size=len(task.Z))
-    noise -= noise.mean()
-    noise *= np.sqrt(np.square(task.inputs.table).mean()) / noise.std()
+    noise, weight = rng.uniform(size=len(task.Z)), task.sample_weight
+    noise -= np.average(noise, weights=weight)
+    spread2 = np.average(np.square(task.inputs.table).mean(axis=1), weights=weight)
+    noise *= np.sqrt(spread2 / np.average(np.square(noise), weights=weight))
     return task.with_inputs(cat([task.Z, from_numpy(noise)[:, None].to(task.Z.device)], dim=1))

@@ -13,7 +13,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import BackwardRanker, Elimination, Ranker, Ranking, Step, interruption, track
+from tamis.base import (
+    BackwardRanker,
+    Elimination,
+    Ranking,
+    Step,
+    WeightedRanker,
+    interruption,
+    track,
+)
 from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.copies import order_by_values
 from tamis.kernels.arrays.scaling import center_each_column, rescale_columns, rescale_safely
@@ -54,14 +62,15 @@ class Inputs:
         return columns[(self.input_of >= 0) & (np.append(self.first, -1)[self.input_of] != columns)]
 
 
-def distinct_inputs(X: np.ndarray, *, standardize: bool) -> Inputs:
+def distinct_inputs(X: np.ndarray, *, standardize: bool, sample_weight: np.ndarray | None = None) -> Inputs:
     """Center the columns, scale them if asked, and leave out constant columns and copies."""
     table = rescale_columns(X) if standardize else rescale_safely(np.asarray(X, dtype=float))
-    centered = center_each_column(table)
+    centered = center_each_column(table, sample_weight)
     varies = np.flatnonzero(centered.norm)
     Z = centered.rows[varies]
     if standardize:
-        Z *= (len(X) ** 0.5 / centered.norm[varies])[:, None]
+        total = len(X) if sample_weight is None else float(sample_weight.sum())
+        Z *= (total**0.5 / centered.norm[varies])[:, None]
     order, sign, repeats = order_by_values(Z)
     is_new = np.ones(order.size, dtype=bool)
     is_new[repeats] = False
@@ -73,20 +82,31 @@ def distinct_inputs(X: np.ndarray, *, standardize: bool) -> Inputs:
 
 @dataclass(frozen=True)
 class Task:
-    """Inputs and target of a network as tensors, and where random numbers come from."""
+    """Inputs and target of a network as tensors, and where random numbers come from; weights of the rows, if any."""
 
     inputs: Inputs
     Z: Any
     target: Target
     generator: Any
+    sample_weight: np.ndarray | None = None
+
+    def take_rows(self, rows: np.ndarray) -> Task:
+        """Some of the samples."""
+        import torch
+
+        places = torch.from_numpy(rows).to(self.Z.device)
+        part = self.target.rows(places)
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        target = replace(part, share=part.share / part.share.sum())
+        return replace(self, Z=self.Z[places], target=target, sample_weight=weight)
 
     def with_inputs(self, Z: Any) -> Task:
         """The same target, from other inputs."""
         return replace(self, Z=Z)
 
 
-class NetworkRanker(Ranker):
-    """Base of methods that train a perceptron to predict the target."""
+class NetworkRanker(WeightedRanker):
+    """Base of methods that train a perceptron to predict the target; its loss is a mean over weighted rows."""
 
     stop: Any
     hidden_units: tuple[int, ...]
@@ -99,7 +119,7 @@ class NetworkRanker(Ranker):
     random_state: Any
 
     _parameter_constraints: ClassVar[dict] = {
-        **Ranker._parameter_constraints,
+        **WeightedRanker._parameter_constraints,
         "hidden_units": [tuple, list],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -110,27 +130,32 @@ class NetworkRanker(Ranker):
         "random_state": ["random_state"],
     }
 
-    def _task(self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState) -> Task:
+    def _task(
+        self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState, sample_weight: np.ndarray | None = None
+    ) -> Task:
         """Inputs and target on the device where the network is to be trained."""
         torch = load_torch(type(self).__name__)
-        from tamis.rank.neural._network import Target
+        from tamis.rank.neural._network import Target, row_shares
 
         if not all(isinstance(n, Integral) and n >= 1 for n in self.hidden_units):
             raise ValueError(f"hidden_units={self.hidden_units!r}: give the number of units of every layer, 1 or more")
         device = choose_device(torch, self.device)
-        inputs = distinct_inputs(to_numpy(X), standardize=self.standardize)
+        inputs = distinct_inputs(to_numpy(X), standardize=self.standardize, sample_weight=sample_weight)
         if not inputs.first.size:
             raise ValueError("every column of X is constant, up to rounding: there is nothing to rank")
-        values, is_class = encode_outputs(np.asarray(y), self.task)
-        target = Target(torch.from_numpy(values).to(device), is_class)
-        return Task(inputs, torch.from_numpy(inputs.table).to(device), target, seeded_generator(torch, rng))
+        values, is_class = encode_outputs(np.asarray(y), self.task, sample_weight)
+        Z = torch.from_numpy(inputs.table).to(device)
+        target = Target(torch.from_numpy(values).to(device), is_class, row_shares(Z, sample_weight))
+        return Task(inputs, Z, target, seeded_generator(torch, rng), sample_weight)
 
     def _start(self, task: Task, *, one_to_one: bool = False) -> Perceptron:
         """A network with random weights."""
         from tamis.rank.neural._network import Perceptron
 
         sizes = (task.Z.shape[1], *map(int, self.hidden_units), task.target.values.shape[1])
-        return Perceptron.initialize(sizes, task.Z, task.generator, one_to_one=one_to_one)
+        return Perceptron.initialize(
+            sizes, task.Z, task.generator, one_to_one=one_to_one, sample_weight=task.sample_weight
+        )
 
     def _decayed(self, network: Perceptron, task: Task, *, after: int = 0) -> Callable[[], tuple[Any, Any]]:
         r"""Loss plus :math:`\frac{\alpha}{2} \|W\|^2` over the weights beyond the first ``after``, without biases."""
@@ -266,7 +291,7 @@ class EliminationRanker(BackwardRanker, NetworkRanker):
         return ranking
 
 
-def encode_outputs(y: np.ndarray, task: str) -> tuple[np.ndarray, bool]:
+def encode_outputs(y: np.ndarray, task: str, sample_weight: np.ndarray | None = None) -> tuple[np.ndarray, bool]:
     """Indicators of the classes, or a standardized quantity, one row per sample; whether they are classes."""
     task = infer_task(y) if task == "auto" else task
     if task == "classification":
@@ -274,5 +299,6 @@ def encode_outputs(y: np.ndarray, task: str) -> tuple[np.ndarray, bool]:
         return (codes[:, None] == np.arange(classes.size)).astype(float), True
     values = encode_target(y, task).values
     values = values / np.abs(values).max()
-    values = values - values.mean()
-    return values / max(values.std(), np.finfo(float).tiny), False
+    values = values - np.average(values[:, 0], weights=sample_weight)
+    deviation = np.average(np.square(values[:, 0]), weights=sample_weight) ** 0.5
+    return values / max(deviation, np.finfo(float).tiny), False
