@@ -255,7 +255,7 @@ def run(*, quick: bool = False) -> dict[str, Any]:
     by_size = {n_rows: planted(entries, n_rows, quick) for n_rows in SIZES}
     with threadpool_limits(1):
         named = findings(quick)
-    by_package = packaged(entries, quick)
+    by_package = packaged(entries, quick) if available() else {}
     return {
         "bench": "tables",
         "planted": by_size,
