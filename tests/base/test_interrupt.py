@@ -138,12 +138,19 @@ def test_draws_so_far_decide_where_they_suffice_for_the_risk(quantities):
     assert 1 <= found.n_features_ < 9
 
 
-def test_with_too_few_draws_for_the_risk_all_features_stay_and_the_reason_says_so(quantities):
-    ranker = CorrelationScore(stop=MonteCarloProbe(0.1, n_draws=29, random_state=0))
+def test_with_too_few_draws_for_the_risk_a_sequential_method_hands_back_what_it_ranked(quantities):
+    ranker = GramSchmidt(stop=MonteCarloProbe(0.1, n_draws=29, random_state=0))
     found = interrupted(ranker, quantities, "probe step", at=8)
     assert found.n_features_ == 9
     assert "MonteCarloProbe has not decided" in found.stop_.reason
-    np.testing.assert_array_equal(found.order_, CorrelationScore(stop=None).fit(*quantities).order_)
+    np.testing.assert_array_equal(found.order_, GramSchmidt(stop=None).fit(*quantities).order_)
+
+
+def test_with_too_few_draws_for_the_risk_a_method_that_is_not_sequential_ends_unfitted(quantities):
+    ranker = CorrelationScore(stop=MonteCarloProbe(0.1, n_draws=29, random_state=0))
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(ranker, quantities, "probe step", at=8)
+    assert not hasattr(ranker, "order_")
 
 
 def test_folds_so_far_decide(quantities):

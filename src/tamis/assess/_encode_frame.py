@@ -20,6 +20,8 @@ def is_mixed(X: Any) -> bool:
     frame = _read(X)
     if frame is None:
         return False
+    if any(dtype.is_temporal() for dtype in frame.schema.values()):
+        return True
     numbers, levels = _split(frame)
     return bool(levels.shape[1]) or bool(np.isnan(numbers).any())
 

@@ -177,6 +177,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             candidates = self._make_candidates(X, y, sample_weight)
             if row_groups is not None:
                 candidates.row_groups = row_groups if self._kept_rows is None else row_groups[self._kept_rows]
+                self._check_splits_rows()
             self._set_apart(candidates)
             self._fit_candidates(candidates, y, self._stopping_rule())
             self._tell_of_target(y)
@@ -192,11 +193,26 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         context.call_on_fit_task_end(estimator=self)
         return self
 
+    def _check_splits_rows(self) -> None:
+        """Refuse labels of rows where nothing splits rows: they would change nothing."""
+        rule = self._stopping_rule()
+        names = {*self.get_params(deep=False), *rule.get_params(deep=False)}
+        if not names & {"cv", "validation_fraction"}:
+            raise ValueError(
+                f"row_groups changes nothing: neither {type(self).__name__} nor {type(rule).__name__} splits rows; give "
+                "it with stop=CrossValidation(), or to a method that has a parameter cv"
+            )
+
     def _find_task(self, y: np.ndarray | None) -> str:
         """What the target is taken for: "classification", "regression", or "unsupervised" where it is not looked at."""
         if not self.supervised or y is None:
             return "unsupervised"
         if len(self.tasks) == 1:
+            if y.dtype.kind == "f" and np.any(y != np.round(y)) and infer_task(y) == "regression":
+                raise ValueError(
+                    f"Unknown label type: continuous. {type(self).__name__} explains classes, but y holds quantities; "
+                    "use a method for these, such as GramSchmidt() or CorrelationScore(), or give y as labels"
+                )
             return next(iter(self.tasks))
         parameters = self.get_params(deep=False)
         if parameters.get("task", "auto") != "auto":
@@ -215,8 +231,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         guessed = self.get_params(deep=False).get("task") == "auto"
         if guessed and self.task_ == "classification" and looks_like_counts(y):
             warnings.warn(
-                f"{taken_for}, but its values look like counts or ratings: give task='regression' to explain a "
-                "quantity, or task='classification' if they are labels",
+                f"{taken_for}, but its values look like counts or ratings: give {type(self).__name__} "
+                "task='regression' to explain a quantity, or task='classification' if they are labels",
                 UserWarning,
                 stacklevel=5,
             )
@@ -320,18 +336,21 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         return replace(decision, n_features=n_features, reason=decision.reason + why) if why else decision
 
     def _ask(self, rule: StoppingRule, ranking: Ranking, candidates: Candidates, y: np.ndarray | None) -> StopDecision:
-        """What the rule says; after Ctrl-C all that is ranked stays, unless the rule can tell from the ranking alone.
+        """What the rule says; after Ctrl-C only if it can tell from the ranking alone.
 
-        A probe with too few draws, or a curve without its end, would promise what it cannot keep.
+        A probe with too few draws, or a curve without its end, would promise what it cannot keep: a sequential method
+        then hands back all that it has ranked, any other nothing.
         """
         name, n_ranked = type(rule).__name__, ranking.order.size
         undecided = StopDecision(n_ranked, f"all {n_ranked} ranked {candidates.noun}s stay, for {name} has not decided")
         if interruption(self) and not rule.reads_ranking_only:
+            if self.one_shot:
+                raise KeyboardInterrupt
             return undecided
         try:
             return rule.decide(self, ranking, candidates, y, self._rule_rng(rule))
         except KeyboardInterrupt:
-            if not note_interruption(self, f"interrupted before {name} could decide"):
+            if self.one_shot or not note_interruption(self, f"interrupted before {name} could decide"):
                 raise
             return undecided
 

@@ -39,7 +39,7 @@ def _why_not(ranker: Ranker, feature: int, is_ranked: bool) -> str:
     """Why a feature is not kept."""
     if feature in ranker._excluded_columns:
         return "excluded, as asked"
-    return "after the cut" if is_ranked else "adds nothing"
+    return "after the cut" if is_ranked else "not ranked: the search ended before, or it adds nothing"
 
 
 def _chances(ranker: Ranker, features: list[int]) -> list[float | None]:

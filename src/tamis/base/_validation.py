@@ -20,6 +20,7 @@ from tamis._sklearn import check_sample_weight, get_namespace, is_numpy_namespac
 TAKE_SEVERAL_TARGETS = ("CorrelationScore", "ForwardLeastSquares", "GramSchmidt", "TreeSelector")
 
 _MOST_NAMED = 5
+_ENCODE = "encode or drop them first, or wrap the ranker: TableSelector(...) takes such tables as they are"
 _LONGEST_SUGGESTION = 60  # characters of an estimator's repr in an error
 _LARGEST_WEIGHT = 1e30  # of all rows together
 
@@ -54,7 +55,7 @@ def check_table(
         )
     except (ValueError, TypeError) as error:
         if guilty := _non_numeric_columns(X):
-            raise ValueError(f"{_enumerate_columns(guilty)} not numeric; encode or drop them first") from error
+            raise ValueError(f"{_enumerate_columns(guilty)} not numeric; {_ENCODE}") from error
         raise
     table, target = checked if supervised else (checked, None)
     if sparse.issparse(table) and not table.has_canonical_format:  # entries that stand twice count as their sum
@@ -228,7 +229,7 @@ def _check_frame(X: Any) -> None:
     if not schema:
         raise ValueError("Found a table with 0 feature(s) (no columns): there is nothing to rank")
     if dates := [f"'{name}'" for name, dtype in schema.items() if dtype.is_temporal()]:
-        raise ValueError(f"{_enumerate_columns(dates)} not numeric but dates; encode or drop them first")
+        raise ValueError(f"{_enumerate_columns(dates)} not numeric but dates; {_ENCODE}")
 
 
 def _non_numeric_columns(X: Any) -> list[str]:

@@ -122,7 +122,7 @@ class CrossValidation(StoppingRule, name="cross-validation"):
         if ranking.order.size == 0:
             return StopDecision(0, "no feature could be ranked")
         y = np.asarray(y)
-        estimator = _default_estimator(candidates.table, y) if self.estimator is None else self.estimator
+        estimator = self._predictor(ranker, candidates, y)
         sizes = self._sizes(ranking.order.size)
         folds = split_rows(
             self.cv,
@@ -165,6 +165,15 @@ class CrossValidation(StoppingRule, name="cross-validation"):
             fold_scores=scores,
         )
 
+    def _predictor(self, ranker: Ranker, candidates: Candidates, y: np.ndarray) -> Any:
+        """The estimator that was given, else a linear one for what the ranker takes the target for."""
+        if self.estimator is not None:
+            return self.estimator
+        task = ranker._find_task(y)
+        if task == "unsupervised":
+            task = infer_task(y) if y.ndim == 1 else "regression"
+        return _default_estimator(candidates.table, task == "classification")
+
     def _sizes(self, most: int) -> np.ndarray:
         """Numbers of features to try."""
         if self.n_features is not None:
@@ -201,9 +210,8 @@ def _fold_scores(
     return scores
 
 
-def _default_estimator(table: Any, y: np.ndarray) -> BaseEstimator:
+def _default_estimator(table: Any, is_classes: bool) -> BaseEstimator:
     """A plain linear model after standardization, and after imputation of means where values are missing."""
-    is_classes = y.ndim == 1 and infer_task(y) == "classification"
     steps = [StandardScaler(with_mean=False), LogisticRegression(max_iter=1000) if is_classes else RidgeCV()]
     if get_config()["enable_metadata_routing"]:
         steps = [step.set_fit_request(sample_weight=True) for step in steps]

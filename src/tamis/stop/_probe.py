@@ -18,6 +18,7 @@ from tamis.stop._cut import apart, kept_below, n_forced_steps
 from tamis.stop._permuted_cosines import permuted_counts
 
 _TAIL_ERROR = 0.25  # share by which the Gaussian law may err before "auto" turns to permutations
+_EXPLAINED = 1e-9  # share of the target's variance that is left
 _BATCH_ELEMENTS = 2**25
 _SAMPLE_ELEMENTS = 2**24
 
@@ -169,6 +170,8 @@ class Probe(StoppingRule, name="probe"):
     def _reason(self, candidates: Candidates, path: Sequence[Step], curve: np.ndarray, kept: int) -> str:
         if kept == len(path):
             noun = candidates.noun
+            if path and path[-1].info["r2"] > 1 - _EXPLAINED:
+                return f"the first {kept} of the order explain the target completely"
             return f"all {kept} {noun}s that could be ranked beat a random {noun} at a risk of {self.risk:g}"
         name = candidates.name(path[kept].feature)
         n = path[kept].info["n_candidates"]

@@ -309,6 +309,11 @@ class TableSelector(SelectorMixin, BaseEstimator):
             return nw.from_native(X, eager_only=True)[:, np.flatnonzero(self.support_).tolist()].to_native()
         return self._transform(X)
 
+    def feature_name(self, j: int) -> str:
+        """What people call source column ``j``, after ``fit``."""
+        check_is_fitted(self)
+        return list(self.encoding_)[j]
+
     def summary(self) -> Any:
         """A data frame, one row per source column, the best first.
 

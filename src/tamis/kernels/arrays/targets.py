@@ -70,12 +70,17 @@ def looks_like_counts(y: np.ndarray) -> bool:
     if values.size < _FEWEST_COUNTS or values[0] < 0 or np.any(values != np.round(values)):
         return False
     has_gaps = values.size < 0.7 * (values[-1] - values[0] + 1)
-    chi2 = np.sum((counts - counts.mean()) ** 2) / counts.mean()
-    is_uniform = chi2 < 2 * (values.size - 1) + 10  # far in the tail of its law
-    rise = np.diff(counts) / np.sqrt(counts[1:] + counts[:-1])  # in standard deviations
     mode = int(counts.argmax())
+    rest = np.delete(counts, mode)  # one frequent class among rare ones is no sign of counts
+    is_uniform = _chi2(counts) < 2 * counts.size + 8 or _chi2(rest) < 2 * rest.size + 3  # tails of their laws
+    rise = np.diff(counts) / np.sqrt(counts[1:] + counts[:-1])  # in standard deviations
     is_unimodal = bool(np.all(rise[:mode] > -2) and np.all(rise[mode:] < 2))
     return is_unimodal and not has_gaps and not bool(is_uniform)
+
+
+def _chi2(counts: np.ndarray) -> float:
+    """Pearson's statistic against equal frequencies."""
+    return float(np.sum((counts - counts.mean()) ** 2) / counts.mean())
 
 
 def encode_target(y: np.ndarray, task: str = "auto") -> Target:

@@ -57,11 +57,13 @@ def model_from_path(
     coef = np.zeros_like(projections)
     if active:
         coef[active] = solve_triangular(R, projections[active])
+    features = np.array([term.feature for term in terms], dtype=np.int64)
+    in_order = np.argsort(features, kind="stable")  # as transform gives the columns
     means = np.array([term.mean for term in terms])
     scale = 1.0 if target_scale is None else target_scale
     return LeastSquaresModel(
-        features=np.array([term.feature for term in terms], dtype=np.int64),
-        coef=coef * scale,
+        features=features[in_order],
+        coef=(coef * scale)[in_order],
         intercept=(target_mean - means @ coef) * scale,
         r2=path[-1].info["r2"] if k else 0.0,
         press=path[-1].info["press"] if k else null_press,

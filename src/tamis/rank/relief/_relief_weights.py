@@ -279,14 +279,15 @@ def compare_classes(
         own = codes[block]
         neighbors, weights = [], []
         for c, candidates in enumerate(members):
-            if counts[c] <= n_neighbors:  # a row among its own hits adds nothing: it does not differ from itself
+            if counts[c] <= n_neighbors:
                 chosen = np.broadcast_to(candidates, (block.size, counts[c]))
             else:
                 chosen = rows.nearest(block, candidates, distance.take(candidates, axis=1), n_neighbors)
             miss = counts[c] / (codes.size - counts[own]) / taken[c]  # P(c) / (1 - P(own)), averaged
             weight = np.where(own == c, -1 / max(n_hits[c], 1), miss)
             neighbors.append(chosen)
-            weights.append(np.broadcast_to(weight[:, None], chosen.shape))
+            # a row is none of its own hits: where its values are missing they would differ in expectation
+            weights.append(np.where(chosen == block[:, None], 0.0, weight[:, None]))
         sums = rows.columns.sum_differences(block, np.hstack(neighbors), np.hstack(weights)[None], power)
         return sums[0], block.size
 
