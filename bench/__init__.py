@@ -12,6 +12,7 @@ BENCHES = {
     "spectral": "bench.papers.spectral",
     "agnos": "bench.papers.agnos",
     "dimension": "bench.papers.dimension",
+    "tables": "bench.tables.selection",
     "gram-schmidt-speed": "bench.speed.gram_schmidt",
     "rfe-speed": "bench.speed.rfe",
     "sparse-speed": "bench.speed.sparse",
