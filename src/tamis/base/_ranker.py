@@ -199,8 +199,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         names = {*self.get_params(deep=False), *rule.get_params(deep=False)}
         if not names & {"cv", "validation_fraction"}:
             raise ValueError(
-                f"row_groups changes nothing: neither {type(self).__name__} nor {type(rule).__name__} splits rows; give "
-                "it with stop=CrossValidation(), or to a method that has a parameter cv"
+                f"row_groups changes nothing: neither {type(self).__name__} nor {type(rule).__name__} splits rows; "
+                "give it with stop=CrossValidation(), or to a method that has a parameter cv"
             )
 
     def _find_task(self, y: np.ndarray | None) -> str:

@@ -78,7 +78,7 @@ def _least_rows(n_rows: int) -> int:
 
 def _is_one_hot(one: _Coded, wishes: Wishes) -> bool:
     """Few levels, in which most rows are that stand for themselves."""
-    if wishes.layout != "groups" or not 2 < one.n_levels <= MOST_LEVELS:
+    if wishes.layout != "groups" or not 2 < one.n_levels <= MOST_LEVELS + one.has_missing:
         return False
     counts = np.bincount(one.codes)
     frequent = counts[counts >= _least_rows(one.codes.size)]
