@@ -67,6 +67,8 @@ def _places(ranker: Ranker) -> dict[int, int]:
 
 def _redundancies(ranker: Ranker, features: list[int]) -> list[str | None]:
     """The feature with which another became redundant, where the method tells."""
+    if hasattr(ranker, "subproblems_"):  # of several problems, each has its own
+        return [None] * len(features)
     redundant = getattr(ranker, "redundant_", None) or {}
     owner = {
         other: ranker.feature_name(int(feature))

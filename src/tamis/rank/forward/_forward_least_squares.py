@@ -115,9 +115,8 @@ class ForwardLeastSquares(LeastSquaresRanker):
                 "algorithm='lars' takes neither a dictionary nor more than two classes at once; use algorithm='omp', "
                 "or multiclass='ovr' or 'ovo'"
             )
-        if keep.size:
-            raise ValueError("algorithm='lars' cannot start from the columns of keep; use algorithm='omp'")
-        return search.follow(_lars_order(columns, search, n_top))
+        order = [j for j in _lars_order(columns, search, n_top) if j not in keep]
+        return starting_with(search, keep, search.follow(order))
 
     def _group_directions(
         self, columns: Columns, members: list[np.ndarray], Y: np.ndarray, keep: np.ndarray

@@ -301,11 +301,11 @@ class Idle:
         return np.empty(0, dtype=np.int64)
 
 
-def starting_with(search: Any, keep: np.ndarray) -> Iterator[Any]:
-    """Steps of a search that first takes the given candidates."""
+def starting_with(search: Any, keep: np.ndarray, steps: Iterable[Any] | None = None) -> Iterator[Any]:
+    """Steps of a search that first takes the given candidates; then its own, or those given."""
     for candidate in keep.tolist():
         yield next(search.follow([candidate]), Idle(candidate))
-    yield from search
+    yield from search if steps is None else steps
 
 
 def _term(columns: Columns, direction: Direction | ColumnDirection) -> Term:
