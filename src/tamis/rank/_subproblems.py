@@ -39,8 +39,8 @@ class SubproblemMixin(Ranker):
             for against, rows in watched:
                 labels = tuple(classes[list(against)].tolist())
                 # where orders end early, those of the problems must be long enough for the fewest that are asked for
-            fewest = None if self.one_shot else self.min_features
-            ranker = fresh(self, task="classification", multiclass="joint", stop=share, min_features=fewest)
+                fewest = None if self.one_shot else self.min_features
+                ranker = fresh(self, task="classification", multiclass="joint", stop=share, min_features=fewest)
                 if candidates.column_names is not None:
                     ranker.name_features(candidates.column_names)
                 is_first = (codes[rows] == against[0]).astype(int)

@@ -226,6 +226,8 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
     @property
     def estimator_(self) -> LeastSquaresModel:
         """The least-squares model on the selected features."""
+        if hasattr(self, "subproblems_"):
+            raise AttributeError("several problems have no single model; subproblems_ holds a fitted ranker for each")
         return self.model_at(self.stop_.n_features)
 
     @property
