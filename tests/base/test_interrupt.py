@@ -158,14 +158,15 @@ def test_folds_so_far_decide(quantities):
     assert "interrupted after 2 of 5 steps (fold)" in found.stop_.reason
 
 
-def test_a_rule_without_steps_leaves_all_that_was_ranked(quantities, monkeypatch):
+def test_a_method_that_is_not_sequential_ends_unfitted_where_its_rule_is_interrupted(quantities, monkeypatch):
     def stopped(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(FITPlateau, "decide", stopped)
-    with pytest.warns(ConvergenceWarning, match="interrupted before FITPlateau could decide"):
-        found = MaxVariance(stop=FITPlateau()).fit(quantities[0])
-    assert found.n_features_ == 9
+    ranker = MaxVariance(stop=FITPlateau())
+    with pytest.raises(KeyboardInterrupt):
+        ranker.fit(quantities[0])
+    assert not hasattr(ranker, "order_")
 
 
 @pytest.mark.parametrize("ranker", [FisherScore(stop=1), LaplacianScore(stop=1), RFE(stop=1)], ids=str)

@@ -231,8 +231,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         guessed = self.get_params(deep=False).get("task") == "auto"
         if guessed and self.task_ == "classification" and looks_like_counts(y):
             warnings.warn(
-                f"{taken_for}, but its values look like counts or ratings: give {type(self).__name__} "
-                "task='regression' to explain a quantity, or task='classification' if they are labels",
+                f"{taken_for}, but its values look like counts or ratings: give task='regression' to explain a "
+                "quantity, or task='classification' if they are labels",
                 UserWarning,
                 stacklevel=5,
             )
