@@ -284,8 +284,8 @@ def test_rows_of_weight_zero_count_nowhere():
     weight = np.repeat([1.0, 0.0], N)
     weighted, alone = TableSelector().fit(doubled, wrong, sample_weight=weight), TableSelector().fit(X, y)
     np.testing.assert_allclose(weighted.scores_[:8], alone.scores_[:8], rtol=1e-8)
-    with pytest.raises(ValueError, match="FloatingSelection takes no weights"):
-        TableSelector(FloatingSelection()).fit(X, y, sample_weight=np.ones(N))
+    with pytest.raises(ValueError, match="ReliefF takes no weights"):
+        TableSelector(ReliefF()).fit(X, y, sample_weight=np.ones(N))
 
 
 def test_groups_of_rows_reach_the_rule():

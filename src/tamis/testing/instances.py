@@ -26,7 +26,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": 1, "loss": "hinge", "p": 0.5},
         OtherPath({"stop": None, "kernel": "rbf", "max_iter": 20, "tol": 0.1}),
         {"stop": 1, "kernel": "poly", "degree": 2, "p": 2.0, "max_iter": 20, "tol": 0.1},
-        {"C": "auto", "early_stopping": True, "random_state": 0},
+        {"C": "auto", "cv": 2, "max_iter": 20, "tol": 0.1, "early_stopping": True, "random_state": 0},
     ],
     "ARD": [{"early_stopping": 3}, {"stop": 1}, OtherPath({"stop": None, "task": "classification"})],
     "AgnosG": [{"stop": 1, "max_iter": 60}, {"max_iter": 100}, {"stop": None, "mode": "thesis", "max_iter": 100}],
@@ -213,7 +213,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": 1, "loss": "hinge"},
         OtherPath({"stop": None, "kernel": "rbf", "loss": "squared"}),
         {"stop": 1, "kernel": "poly", "degree": 2, "loss": "sparse_fisher"},
-        {"C": "auto", "early_stopping": True, "random_state": 0},
+        {"C": "auto", "cv": 2, "max_iter": 20, "tol": 0.1, "early_stopping": True, "random_state": 0},
     ],
 }
 

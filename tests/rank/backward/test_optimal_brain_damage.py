@@ -287,7 +287,7 @@ def test_models_without_known_saliencies_are_refused_with_the_list_of_those_know
 def test_trainings_that_were_cut_short_are_reported_once():
     X, y = modeled("three")
     with pytest.warns(ConvergenceWarning, match=r"LogisticRegression did not converge in \d of 5 trainings") as caught:
-        found = OptimalBrainDamage(LogisticRegression(max_iter=2), step=1).fit(X, y)
+        found = OptimalBrainDamage(LogisticRegression(max_iter=2), step=1, stop=1).fit(X, y)
     assert len(caught) == 1
     assert not found.certificate_["converged"]
 

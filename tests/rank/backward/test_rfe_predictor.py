@@ -408,5 +408,5 @@ def test_several_targets_go_to_estimators_that_take_them():
     labels = np.column_stack([y, X[:, 3] > 0.5])
     assert RFE(RandomForestClassifier(5, random_state=0), stop=3).fit(X, labels).predict(X).shape == (60, 2)
     for estimator in ("auto", SVC()):
-        with pytest.raises(ValueError, match="y should be a 1d array"):
+        with pytest.raises(ValueError, match="y has 2 columns, and RFE explains one target"):
             RFE(estimator, stop=3).fit(X, Y)

@@ -81,7 +81,7 @@ def test_the_model_along_the_path_is_the_least_squares_model_on_its_features(kin
     total = least_squares.squared_error(X[:, :0], Y, weight, fit_intercept)
     for k in range(D + 1):
         model = found.model_at(k)
-        features = found.order_[:k]
+        features = np.sort(found.order_[:k])
         coef, intercept = least_squares.fit(X[:, features], Y, weight, fit_intercept)
         np.testing.assert_array_equal(model.features, features)
         np.testing.assert_allclose(model.coef, coef, rtol=1e-7, atol=1e-9)

@@ -14,7 +14,7 @@ def test_features_that_matter_are_kept_and_few_others(task, seed):
     found = DeepFeatureSelection(random_state=seed).fit(X, y)
     assert set(found.order_[:3]) == {0, 1, 2}
     assert found.support_.sum() <= 6
-    assert f"{found.support_.sum()} of 15 features have a factor that is not zero" == found.stop_.reason
+    assert found.stop_.reason.startswith(f"{found.support_.sum()} of 15 features have a factor that is not zero")
 
 
 def test_scores_are_the_factors_and_zeros_are_exact():

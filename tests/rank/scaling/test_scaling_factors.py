@@ -373,7 +373,7 @@ def test_bad_arguments_are_named(arguments, message):
 
 def test_quantities_too_few_rows_and_sparse_kernels_are_refused():
     X, y = make_classes()
-    with pytest.raises(ValueError, match="is for classes, but y holds"):
+    with pytest.raises(ValueError, match="explains classes, but y holds quantities"):
         ScalingFactors().fit(X, X[:, 0])
     with pytest.raises(ValueError, match=r"kernel='rbf'.*toarray"):
         ScalingFactors().fit(sparse.csr_array(X), y)
