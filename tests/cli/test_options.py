@@ -44,8 +44,8 @@ def test_a_guess_at_the_task_that_may_be_wrong_is_told_with_the_option_that_mend
         (["--method", "fisher-score", "--task", "regression"], ["--task regression", "fisher-score", "gram-schmidt"]),
         (["--method", "max-variance", "--task", "regression"], ["--task regression", "max-variance", "no target"]),
         (
-            ["--method", "polynomial-selection", "--weights", "x0"],
-            ["--weights", "polynomial-selection takes no weights", "correlation"],
+            ["--method", "relief-f", "--weights", "x0"],
+            ["--weights", "relief-f takes no weights", "gram-schmidt"],
         ),
         (["--missing", "pass"], ["--missing pass", "gram-schmidt takes no", "tree-selector", "--missing impute"]),
         (["--row-groups", "x0"], ["--row-groups", "gram-schmidt", "probe", "--stop cross-validation"]),

@@ -36,7 +36,7 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str, w
             text += ["", line[0]]
             continue
         *cells, last = (f"{cell:{side}{size}}" for cell, side, size in zip(line, align, widths, strict=True))
-        wrapped = [last] if room is None else textwrap.wrap(last, room) or [""]
+        wrapped = [last] if room is None else textwrap.wrap(last, room, break_on_hyphens=False) or [""]
         text.append("  ".join([*cells, wrapped[0]]).rstrip())
         text += [" " * before + more for more in wrapped[1:]]
     return "\n".join(text)

@@ -380,4 +380,6 @@ def test_quantities_too_few_rows_and_sparse_kernels_are_refused():
     with pytest.raises(ValueError, match="criterion='validation' needs every class"):
         ScalingFactors(criterion="validation").fit(X[:2], [0, 1])
     with pytest.raises(ValueError, match="30000 rows takes 7 GiB"):
-        ScalingFactors(kernel="linear").fit(np.random.RandomState(0).randn(30_000, 2), np.arange(30_000) % 2)
+        ScalingFactors(kernel="linear", max_samples=None).fit(
+            np.ones((30_000, 2)) * [[1.0, 2.0]] + np.arange(30_000)[:, None], np.arange(30_000) % 2
+        )
