@@ -55,6 +55,7 @@ clean:
 	touch $@
 
 .venv/all: .venv/core
+	$(PIP) --upgrade setuptools # some test packages come as source only, and older versions cannot build wheels
 	$(PIP) --no-build-isolation $(ALL) --group test --group lint --group bench
 	touch $@
 
@@ -64,6 +65,6 @@ clean:
 
 .venv-oldest/all: pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv .venv-oldest
-	$(PIP_OLDEST) --upgrade pip hatchling editables
+	$(PIP_OLDEST) --upgrade pip hatchling editables setuptools
 	$(PIP_OLDEST) --no-build-isolation $(ALL) --group test
 	touch $@
