@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 from bench.table import Targets, note, show
 from bench.tables.contestants import CONTESTANTS, Entry, installed, is_quantity
 from bench.tables.generated import TASKS, PlantedTable, make_table
+from bench.tables.levels import many_levels
 from bench.tables.packaged import MARK, N_COPIES, TABLES, available, read_table
 from tamis.table import check_table
 
@@ -36,7 +37,7 @@ def n_seeds(entry: Entry, n_rows: int, quick: bool) -> int:
     """Tables of each task; fewer for those who take long."""
     is_small = n_rows == SIZES[0]
     if not entry.is_slow:
-        return 2 if quick else 20
+        return 2 if quick else 100
     if quick:
         return int(is_small and not entry.is_very_slow)
     return 3 if is_small and not entry.is_very_slow else 1
@@ -255,11 +256,13 @@ def run(*, quick: bool = False) -> dict[str, Any]:
     by_size = {n_rows: planted(entries, n_rows, quick) for n_rows in SIZES}
     with threadpool_limits(1):
         named = findings(quick)
+    levels = many_levels(quick)
     by_package = packaged(entries, quick) if available() else {}
     return {
         "bench": "tables",
         "planted": by_size,
         "findings": named,
+        "levels": levels,
         "packaged": by_package,
         "reached": check(by_size, named),
     }

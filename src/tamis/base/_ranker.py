@@ -54,6 +54,7 @@ CAPABILITIES: Mapping[str, str] = {
     "nested_linear": "every step extends a least-squares model: rules find its degrees of freedom in Step.info",
     "own_choice": "Ranking.n_chosen says how many features the method itself would keep",
     "probability": "scores are a probability over the features",
+    "biased_scores": "scores of noise depend on its kind: probes compare a feature's with those of its own copies",
     "sample_weight": "fit takes weights of the rows",
     "missing": "takes missing values (NaN) as they are",
     "several_targets": "the target may have several columns",

@@ -86,6 +86,13 @@ def read_source(X: Any) -> Source:
     )
 
 
+def sample_rows(n_rows: int, most: int) -> np.ndarray:
+    """Rows drawn at random, in order; all where there are no more than ``most``."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.RandomState(0).permutation(n_rows)[:most])
+
+
 def count_missing(numbers: np.ndarray) -> np.ndarray:
     """NaN in every column; one pass over the table where there are none."""
     counts = np.zeros(numbers.shape[1], dtype=np.int64)
