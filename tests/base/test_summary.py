@@ -5,9 +5,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from tamis import RFE, GramSchmidt, MaxVariance
+from tamis import RFE, CorrelationScore, GramSchmidt, MaxVariance
 
 
 def make_table():
@@ -42,6 +43,21 @@ def test_it_says_of_every_feature_why_it_is_not_kept():
     assert np.isnan(rows.loc["<b>d", "risk"])
     assert rows.loc["<b>a", "risk"] < 0.05
     assert rows["kept"].sum() == found.n_features_
+
+
+@pytest.mark.parametrize("ranker", [GramSchmidt(), CorrelationScore(), RFE("ridge", step=0.5), GramSchmidt(stop=2)])
+def test_one_row_a_feature_has_name_rank_score_and_what_was_decided(ranker):
+    frame, y = make_table()
+    found = clone(ranker).fit(frame, y)
+    rows = found.summary()
+    assert list(rows) == ["feature", "rank", "score", "kept", "why_not", "risk", "redundant_with"]
+    assert sorted(rows["feature"]) == sorted(frame.columns)
+    place = [frame.columns.get_loc(name) for name in rows["feature"]]
+    np.testing.assert_array_equal(rows["rank"].dropna(), np.arange(1, found.order_.size + 1))
+    np.testing.assert_array_equal(place[: found.order_.size], found.order_)
+    np.testing.assert_array_equal(rows["score"], found.scores_[place])
+    np.testing.assert_array_equal(rows["kept"], found.support_[place])
+    np.testing.assert_array_equal(rows["why_not"].isna(), rows["kept"])
 
 
 def test_groups_have_one_risk():

@@ -89,6 +89,19 @@ def test_every_method_is_in_the_catalog_with_a_cost_and_a_family_that_are_explai
     assert {cls.__module__.split(".")[2] for cls in all_methods()} <= set(FAMILIES)
 
 
+def test_list_tells_the_cost_of_a_method_and_when_to_use_it(tamis):
+    methods = tamis("list", "--json").json["methods"]
+    text = tamis("list").out
+    for method in methods:
+        assert method["cost"]
+        assert method["use"]
+        line = next(line for line in text.splitlines() if line.split()[:1] == [method["name"]])
+        assert f" {method['cost']} " in line
+        assert method["use"].split()[0] in line
+    for cost in {method["cost"] for method in methods}:
+        assert f"cost {cost}" in text  # what it means
+
+
 def test_list_tells_the_tasks_of_a_method(tamis):
     shown = {method["name"]: method["tasks"] for method in tamis("list", "--json").json["methods"]}
     assert shown["gram-schmidt"] == ["classification", "regression"]

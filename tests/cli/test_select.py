@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import signal
 import warnings
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from tamis import GramSchmidt
 from tamis.cli import Environment, main
@@ -196,6 +198,30 @@ def test_an_answer_that_was_interrupted_is_marked_unfinished_and_ends_as_interru
         assert outcome.json["interrupted"] is True
     else:
         assert "unfinished: interrupted" in outcome.err
+
+
+@pytest.mark.parametrize("command", ["select", "rank"])
+def test_ctrl_c_prints_what_was_ranked_until_then(command, csv, tamis, monkeypatch):
+    original = GramSchmidt._steps
+
+    def steps(self, *args):
+        for number, step in enumerate(original(self, *args)):
+            if number == 2:
+                signal.raise_signal(signal.SIGINT)
+            yield step
+
+    monkeypatch.setattr(GramSchmidt, "_steps", steps)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", ConvergenceWarning)
+            outcome = tamis(command, csv, "--target", "y", *(["--stop", "8"] if command == "select" else []))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert outcome.code == 130
+    assert [row.split()[1] for row in outcome.out.splitlines()[1:]] == ["x5", "x2"]
+    assert "interrupted after 2 of 8 steps" in outcome.err
+    assert "unfinished" in outcome.err
 
 
 def test_findings_are_told_to_people_and_to_programs(table, tamis, tmp_path):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import warnings
 from pathlib import Path
 from typing import Any
@@ -53,3 +54,39 @@ def test_the_python_on_a_page_runs(page, monkeypatch, tmp_path):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             exec(compile(code, page.name, "exec"), names)
+
+
+class CtrlC:
+    """In the place of a progress bar: sends SIGINT, as a keyboard does, at the end of the third elimination."""
+
+    def __init__(self):
+        self.n_ended = 0
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        self.n_ended += context.task_name == "eliminate step"
+        if self.n_ended == 3 and context.task_name == "eliminate step":
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_the_example_of_a_long_run_shows_what_ctrl_c_leaves(monkeypatch, capsys):
+    pages = (ROOT / "docs").glob("*.md")
+    (example,) = [code for page in pages for code in snippets(page) if '"interrupted"' in code]
+    monkeypatch.setattr("sklearn.callback.ProgressBar", CtrlC)
+    names = given()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.warns(ConvergenceWarning, match="interrupted"):
+            exec(example, names)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "interrupted after 3 of 60 steps" in capsys.readouterr().out
+    assert names["X_kept"].shape == (60, 10)

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.impute import SimpleImputer
@@ -96,6 +96,13 @@ def test_all_libraries_and_mappings_give_the_same_answer():
     kept = fits[-1].transform(tables[-1])
     assert list(kept) == TRUE
     assert kept["size"] is tables[-1]["size"]
+
+
+def test_gram_schmidt_ranks_where_no_ranker_is_given():
+    X, y = mixed()
+    selector = TableSelector().fit(X, y)
+    assert isinstance(selector.ranker_, GramSchmidt)
+    np.testing.assert_array_equal(selector.order_, TableSelector(GramSchmidt()).fit(X, y).order_)
 
 
 def test_fitted_attributes_speak_of_source_columns():
@@ -307,6 +314,40 @@ def test_any_transformer_with_names_can_encode():
     selector = TableSelector(encoder=encoder).fit(X, y)
     assert selector.support_[[0, 2, 3]].all()
     assert "ColumnTransformer" in selector.encoding_["city"]
+    assert len(selector.encoded_as_["other"]) == 6
+
+
+class NamesOfItsOwn(TransformerMixin, BaseEstimator):
+    """Names that say nothing, and an attribute that tells where they come from, as skrub's encoders have it."""
+
+    def fit(self, X, y=None):
+        self.input_to_outputs_ = {"size": ["a"], "city": ["b", "c"]}
+        return self
+
+    def transform(self, X):
+        city = X["city"].to_numpy()
+        return np.column_stack([X["size"], city == "Nice", city == "Paris"]).astype(float)
+
+    def get_feature_names_out(self, input_features=None):
+        return np.array(["a", "b", "c"], dtype=object)
+
+
+def test_an_encoder_may_say_itself_where_its_columns_come_from():
+    X, y = mixed()
+    selector = TableSelector(encoder=NamesOfItsOwn()).fit(X[["size", "city"]], y)
+    assert selector.encoded_as_ == {"size": ["a", "a is missing"], "city": ["b", "c"]}
+    assert selector.get_feature_names_out().tolist() == ["size", "city"]
+
+
+@pytest.mark.parametrize("convert", [lambda X: X, pl.from_pandas], ids=["pandas", "polars"])
+def test_the_vectorizer_of_skrub_can_encode(convert):
+    skrub = pytest.importorskip("skrub")
+    frame, y = mixed()
+    X = convert(frame)
+    selector = TableSelector(encoder=skrub.TableVectorizer(cardinality_threshold=10)).fit(X, y)
+    assert selector.get_feature_names_out().tolist() == TRUE
+    assert list(selector.transform(X).columns) == TRUE
+    assert all("TableVectorizer" in sentence for sentence in selector.encoding_.values())
     assert len(selector.encoded_as_["other"]) == 6
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import accuracy_score, get_scorer, r2_score
@@ -395,6 +395,26 @@ def test_missing_values_go_to_estimators_that_take_them(standardize):
         assert not RFE(estimator).__sklearn_tags__().input_tags.allow_nan
         with pytest.raises(ValueError, match="NaN: column 'x2' holds 9 missing values"):
             RFE(estimator, stop=3).fit(X, y)
+
+
+class Boosted(HistGradientBoostingClassifier):
+    """With importances, as boosted trees of other libraries have them: the gain of the splits by a column."""
+
+    @property
+    def feature_importances_(self):
+        gain = np.zeros(self.n_features_in_)
+        for (tree,) in self._predictors:
+            splits = tree.nodes[tree.nodes["is_leaf"] == 0]
+            np.add.at(gain, splits["feature_idx"], splits["gain"])
+        return gain
+
+
+def test_missing_values_go_to_boosted_trees_which_may_split_by_them():
+    X, y = make_data()
+    X[y == 1, 3] = np.nan
+    found = RFE(Boosted(max_iter=5, min_samples_leaf=5), stop=1).fit(X, y)
+    assert np.flatnonzero(found.support_).tolist() == [3]
+    assert found.score(X, y) == 1.0
 
 
 def test_several_targets_go_to_estimators_that_take_them():

@@ -1,12 +1,17 @@
 """scikit-learn's own tests of RFE and RFECV, run on ours: exactly those that are listed here, with a reason, fail."""
 
 import importlib.util
+import inspect
+import re
 import sys
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import pytest
 from joblib import parallel_config
+from sklearn import feature_selection
+from sklearn.linear_model import LinearRegression
 
 from tests.rank.backward.scikit_learn_rfe import RFE, RFECV
 
@@ -40,6 +45,15 @@ globals().update(TESTS)
 def test_the_page_lists_what_does_not_pass_and_nothing_else():
     listed = [line for line in PAGE.read_text().splitlines() if line.startswith("| `test_")]
     assert listed == [f"| `{name}` | {reason} |" for name, reason in DIFFERENT.items()]
+
+
+@pytest.mark.parametrize("theirs", [feature_selection.RFE, feature_selection.RFECV])
+def test_the_page_says_for_every_parameter_and_attribute_there_what_it_is_here(theirs):
+    there = [row.split("|")[1] for row in PAGE.read_text().splitlines() if row.startswith("| `")]
+    fitted = theirs(LinearRegression()).fit(np.eye(6), np.arange(6.0))
+    attributes = {name for name in vars(fitted) if name.endswith("_")} - {"n_features_in_"}
+    for name in {*inspect.signature(theirs).parameters, *attributes} - {"estimator"}:
+        assert any(re.search(rf"\b{name}\b", cell) for cell in there), name
 
 
 @pytest.fixture

@@ -172,6 +172,15 @@ def test_copies_scored_at_once_are_those_of_a_ranking_among_them(kind, missing, 
         np.testing.assert_allclose(at_once, ranked, rtol=1e-7, atol=1e-14)
 
 
+@pytest.mark.parametrize("method", [CorrelationScore, FisherScore])
+def test_the_draws_of_a_probe_are_scored_together_and_none_is_ranked(method, monkeypatch):
+    def rank(*arguments):
+        raise AssertionError("a draw was ranked")
+
+    monkeypatch.setattr(method, "rank_top", rank)
+    assert method(stop=MonteCarloProbe(n_draws=19)).fit(table(missing=0.0), target("two")).stop_.curve.size > 0
+
+
 def test_what_has_no_shortcut_is_ranked():
     X, y = table(), target("two")
     permutations = np.arange(N)[None]
