@@ -73,12 +73,13 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     Sequential rankers, whose scores at different steps cannot be compared, enter with minus the rank and the median
     over draws. Importances in trees grow by chance with the number of values, or columns, of a feature; scores of a
     feature and of its copies enter less their mean, as in the corrected importance of Sandri and Zuccolotto (2008) and
-    Nembrini et al. (2018). Univariate scores need no ranking: those of the copies of ten draws are one product of the table with
-    permuted targets. An elimination of one feature at a time eliminates a tenth of them at a time in draws, down to
-    nineteen: features and copies are ranked alike, so that the risk stays what it is. A copy keeps what is missing in
-    its column. A row of weight 3 is permuted as three rows; weights that are no whole numbers stay in their places,
-    which is an approximation. Deviations from the paper: all columns are permuted jointly (margins and correlations are
-    kept), and the best probe counts, not one. Permuting the target instead would change the scale of many scores.
+    Nembrini et al. (2018). Univariate scores need no ranking: those of the copies of ten draws are one product of the
+    table with permuted targets. An elimination of one feature at a time eliminates a tenth of them at a time in draws,
+    down to nineteen: features and copies are ranked alike, so that the risk stays what it is. A copy keeps what is
+    missing in its column. A row of weight 3 is permuted as three rows; weights that are no whole numbers stay in their
+    places, which is an approximation. Deviations from the paper: all columns are permuted jointly (margins and
+    correlations are kept), and the best probe counts, not one. Permuting the target instead would change the scale of
+    many scores.
 
     Ctrl-C ends the draws: those so far decide where they suffice for the risk, else all features stay, and the reason
     says so.

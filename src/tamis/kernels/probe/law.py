@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincc, betainccinv, betaln, ndtri
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, ndtri
 
 _SMALLEST_TAIL = 1e-280  # below it logarithms are compared
 _MOST_TERMS = 500  # of a continued fraction; in the far tail ten or so suffice
@@ -64,8 +64,11 @@ def single_column_cos2(cos2: Any, dof: Any, n_targets: int, n_columns: Any) -> n
 
 def _single_column_cos2(cos2: np.ndarray, dof: np.ndarray, m: float, r: np.ndarray) -> np.ndarray:
     is_free, a, b, share = _beta_law(cos2, dof, m, r)
-    survival = np.where(is_free, betaincc(a, b, share), 1.0)
-    equivalent = np.minimum(betainccinv(m / 2, np.maximum(dof - m, 1.0) / 2, survival), cos2)
+    survival, rest = np.where(is_free, betaincc(a, b, share), 1.0), np.maximum(dof - m, 1.0) / 2
+    below = np.where(is_free, betainc(a, b, share), 0.0)
+    # the smaller of the two tails, which keeps its digits
+    equivalent = np.where(survival < 0.5, betainccinv(m / 2, rest, survival), betaincinv(m / 2, rest, below))
+    equivalent = np.minimum(equivalent, cos2)
     far = np.flatnonzero(is_free & (survival < _SMALLEST_TAIL) & (share < 1.0))
     if far.size:
         tail = log_betaincc(a[far], b[far], share[far])
@@ -86,7 +89,7 @@ def _beta_law(cos2: Any, dof: Any, n_targets: float, n_columns: Any) -> tuple[np
     return np.asarray(is_free), np.maximum(m * r / 2, 0.5), np.where(is_free, rest, 1.0) / 2, share
 
 
-def log_betaincc(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
+def log_betaincc(a: Any, b: Any, x: np.ndarray) -> np.ndarray:
     """Logarithm of the upper tail of Beta(a, b) at ``x`` above its mean, which may be too small for a double.
 
     The continued fraction of ``I_z(b, a)``, ``z = 1 - x`` (DLMF 8.17.22), by the modified method of Lentz.
@@ -107,7 +110,7 @@ def log_betaincc(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def _solve_log_tail(tail: np.ndarray, a: float, b: np.ndarray, highest: np.ndarray) -> np.ndarray:
-    """Where the logarithm of the upper tail of Beta(a, b) is ``tail``, by bisection of -log(1 - x) below ``highest``."""
+    """Where the logarithm of the upper tail of Beta(a, b) is ``tail``: bisection of -log(1 - x) below ``highest``."""
     low, high = np.zeros_like(tail), -np.log1p(-highest)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2

@@ -80,7 +80,8 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group stay or go together.
     group_norm : {"l2", "l1"}, default="l2"
-        Sum of squared weights, which is what :math:`W^2` loses, or of absolute weights (Lal et al. 2004).
+        Squared weights, whose sum is what :math:`W^2` loses, or absolute weights (Lal et al. 2004); their mean over
+        the columns of a group, so that a group does not stay for its size.
     multiclass : {"ovr", "ovo", "multinomial"}, default="ovr"
         One model per class or pair of classes, or, of logistic regression, one of all classes.
     epsilon : float, default=0.1
@@ -133,8 +134,8 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     handed on where the given estimator says that it takes them.
 
     Deviations from the paper: intercepts are not penalized (those of a given ``LinearSVC`` are, as there); of equal
-    features the last one is eliminated first. scikit-learn's ``RFE`` takes a fraction of all features as ``step``, here
-    it is of the remaining ones.
+    features the last one is eliminated first; the criterion of a group is per column. scikit-learn's ``RFE`` takes a
+    fraction of all features as ``step``, here it is of the remaining ones.
 
     References
     ----------
