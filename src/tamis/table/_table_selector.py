@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._sklearn import HasMethods, StrOptions, fit_context
 from tamis.base import GROUPS_CONSTRAINT, Ranker, StopDecision
 from tamis.base._summary import as_frame, columns_as_html
-from tamis.base._validation import check_weights, frame_library
+from tamis.base._validation import check_one_target, check_weights, frame_library
 from tamis.rank.forward._gram_schmidt import GramSchmidt
 from tamis.table._by_source import (
     best_of_each,
@@ -170,6 +170,8 @@ class TableSelector(SelectorMixin, BaseEstimator):
         y = read_target(y, source.n_rows)
         if y is None and ranker.supervised:
             raise ValueError("This TableSelector estimator requires y to be passed, but the target y is None")
+        if ranker.supervised and not ranker._takes_several_targets():
+            check_one_target(ranker, y)
         weight = check_weights(sample_weight, source.numbers)
         encoded = self._encode(X, source, y, ranker, None if weight is None else np.flatnonzero(weight))
         if not encoded.names:
