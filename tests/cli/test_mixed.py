@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import warnings
 
 import numpy as np
 import polars as pl
@@ -192,3 +193,19 @@ def test_the_order_in_which_dates_were_read_is_told(tamis, tmp_path):
         "text-date: 'when' holds dates as text, written day/month/year"
         in tamis("rank", tmp_path / "table.csv", "--target", "y").err
     )
+
+
+def test_warnings_of_a_mixed_table_name_options(tamis, tmp_path):
+    rng = np.random.default_rng(0)
+    city, a, b = rng.choice(["Lyon", "Nice", "Paris"], 200), rng.normal(size=200), rng.normal(size=200)
+    y = np.abs(a) + np.abs(b)
+    counts = np.minimum(rng.poisson(np.exp(1 + 0.3 * a)), 15)
+    path = tmp_path / "table.csv"
+    pl.DataFrame({"city": city, "a": a, "b": b, "y": y, "n": counts}).write_csv(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        nothing = tamis("select", path, "--target", "y", "--drop", "n").err
+        as_classes = tamis("select", path, "--target", "n", "--drop", "y").err
+    assert "--method tree-selector --param n_trees=100, --method relief-f or --method polynomial-selection" in nothing
+    assert "give --task regression to explain a quantity, or --task classification if" in as_classes
+    assert "TableSelector" not in nothing + as_classes

@@ -325,7 +325,7 @@ def _holding(counts: dict[str, int], kind: str) -> str:
     return f"columns {named}{more} hold {kind} values"
 
 
-def check_not_all_constant(X: Any) -> None:
+def check_not_all_constant(X: Any, cause: str = "every column of X is constant") -> None:
     """Refuse a table in which no column varies; usually settled by the first one."""
     if sparse.issparse(X):
         lowest, highest = X.min(axis=0).toarray(), X.max(axis=0).toarray()
@@ -334,7 +334,7 @@ def check_not_all_constant(X: Any) -> None:
         xp, _ = get_namespace(X)
         varies = any(_varies(xp, X[:, j]) for j in range(X.shape[1]))
     if not varies:
-        raise ValueError("every column of X is constant: there is nothing to rank")
+        raise ValueError(f"{cause}: there is nothing to rank")
 
 
 def _varies(xp: Any, column: Any) -> bool:

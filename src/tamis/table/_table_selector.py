@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -207,7 +206,7 @@ class TableSelector(SelectorMixin, BaseEstimator):
             )
         if self.missing == "pass" and not get_tags(ranker).input_tags.allow_nan:
             raise ValueError(f"{name} takes no missing values: use missing='impute' instead of 'pass'")
-        return ranker
+        return ranker.hold_in(type(self).__name__, "column" if self.groups is None else "group")
 
     def _ranker(self) -> Ranker:
         return GramSchmidt() if self.ranker is None else self.ranker
@@ -281,15 +280,8 @@ class TableSelector(SelectorMixin, BaseEstimator):
         counted = f" ({decision.n_features} column{'s' * (decision.n_features != 1)} of {decision.n_groups} group"
         before, found, after = decision.reason.partition(counted)
         reason = before + after.partition(")")[2] if found else decision.reason
-        if self.groups is None:  # to the ranker a source column is a group; quoted names stay
-            reason = re.sub(
-                r"'[^']*'|\bgroup(?=s?\b)", lambda match: match[0] if match[0][0] == "'" else "column", reason
-            )
-        label = decision.label if self.groups is not None else decision.label.replace("group", "column")
         n_groups = None if self.groups is None else decision.n_groups
-        return replace(
-            decision, n_features=self.n_features_, n_groups=n_groups, reason=reason, label=label, ranking=None
-        )
+        return replace(decision, n_features=self.n_features_, n_groups=n_groups, reason=reason, ranking=None)
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)
