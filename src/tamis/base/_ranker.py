@@ -399,6 +399,13 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         ranking, decision = fresh(self, stop=n_top, min_features=None)._select(candidates, y, rule)
         return decision.ranking or ranking
 
+    def fit_scaler(self, columns: Any, sample_weight: np.ndarray | None) -> Any:
+        """What scales columns before a model is given them, fitted; None where it gets them as they are.
+
+        Rules that judge by a model use it. Methods override it that scale columns for their own models.
+        """
+        return None
+
     def for_draws(self) -> Ranker:
         """The copy of this ranker with which a probe ranks features among permuted copies of them, in every draw.
 
