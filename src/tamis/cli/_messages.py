@@ -7,7 +7,7 @@ import re
 from tamis.cli._catalog import CATALOG
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_PARAMETER = re.compile(r"\b(task|missing)='(\w+)'")
+_PARAMETER = re.compile(r"\b(task|missing|stop)='([\w-]+)'")
 _TASK_IN_SELECTOR = re.compile(r"(write )?TableSelector\(\w+\((task='\w+')\)\)")
 _IN_SELECTOR = re.compile(r"TableSelector\((\w+\([\w=.]*\))\)")
 _CALL = re.compile(r"\b([A-Z]\w+)\((\w+=[\w.]+)?\)")
