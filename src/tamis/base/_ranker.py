@@ -89,6 +89,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     _forced_columns: frozenset[int] = frozenset()
     _excluded_columns: frozenset[int] = frozenset()
     _frame_library: str | None = None
+    _written_as: str = "{}"  # how people write a ranker where an estimator holds this one: "TableSelector({})"
+    _group_noun: str = "group"  # what people call a group of columns
     _kept_rows: np.ndarray | None = None  # of the table given to fit: those of a weight above zero
 
     _parameter_constraints: ClassVar[dict] = {
@@ -176,6 +178,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             X, y, sample_weight = self._validate(X, y, sample_weight)
             self.task_ = self._find_task(y)
             candidates = self._make_candidates(X, y, sample_weight)
+            if isinstance(candidates, GroupCandidates):
+                candidates.noun = self._group_noun
             if row_groups is not None:
                 candidates.row_groups = row_groups if self._kept_rows is None else row_groups[self._kept_rows]
                 self._check_splits_rows()
@@ -212,7 +216,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             if y.dtype.kind == "f" and np.any(y != np.round(y)) and infer_task(y) == "regression":
                 raise ValueError(
                     f"Unknown label type: continuous. {type(self).__name__} explains classes, but y holds quantities; "
-                    "use a method for these, such as GramSchmidt() or CorrelationScore(), or give y as labels"
+                    f"use a method for these, such as {self.written('GramSchmidt()')} or "
+                    f"{self.written('CorrelationScore()')}, or give y as labels"
                 )
             return next(iter(self.tasks))
         parameters = self.get_params(deep=False)
@@ -231,9 +236,13 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         self.stop_ = replace(self.stop_, reason=f"{self.stop_.reason}; {taken_for}")
         guessed = self.get_params(deep=False).get("task") == "auto"
         if guessed and self.task_ == "classification" and looks_like_counts(y):
+            give, quantity, labels = "give", "task='regression'", "task='classification'"
+            if self._written_as != "{}":
+                name = type(self).__name__
+                give, quantity, labels = "write", *(self.written(f"{name}({task})") for task in (quantity, labels))
             warnings.warn(
-                f"{taken_for}, but its values look like counts or ratings: give task='regression' to explain a "
-                "quantity, or task='classification' if they are labels",
+                f"{taken_for}, but its values look like counts or ratings: {give} {quantity} to explain a "
+                f"quantity, or {labels} if they are labels",
                 UserWarning,
                 stacklevel=5,
             )
@@ -251,7 +260,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             if both := np.intersect1d(candidates.keep, candidates.excluded).tolist():
                 raise ValueError(f"column '{candidates.name(both[0])}' is in both keep and exclude")
             candidates.table = blank_columns(candidates.table, candidates.columns_of(candidates.excluded))
-            check_not_all_constant(candidates.table)
+            check_not_all_constant(candidates.table, "exclude leaves no column of X that varies")
 
     def _reset(self) -> None:
         """Drop what an earlier fit found."""
@@ -391,6 +400,13 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         ranking, decision = fresh(self, stop=n_top, min_features=None)._select(candidates, y, rule)
         return decision.ranking or ranking
 
+    def fit_scaler(self, columns: Any, sample_weight: np.ndarray | None) -> Any:
+        """What scales columns before a model is given them, fitted; None where it gets them as they are.
+
+        Rules that judge by a model use it. Methods override it that scale columns for their own models.
+        """
+        return None
+
     def for_draws(self) -> Ranker:
         """The copy of this ranker with which a probe ranks features among permuted copies of them, in every draw.
 
@@ -434,6 +450,27 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     def feature_name(self, j: int) -> str:
         """What people call feature ``j`` of ``support_``, after ``fit``."""
         return column_name(self, j)
+
+    def hold_in(self, estimator: str, group_noun: str) -> Ranker:
+        """Speak, in warnings and errors, as part of an estimator that holds this ranker.
+
+        Parameters
+        ----------
+        estimator : str
+            Name of its class.
+        group_noun : str
+            What people call there what is a group of columns here.
+
+        Returns
+        -------
+        self
+        """
+        self._written_as, self._group_noun = f"{estimator}({{}})", group_noun
+        return self
+
+    def written(self, ranker: str) -> str:
+        """Code for another ranker in the place of this one, as people write it."""
+        return self._written_as.format(ranker)
 
     def _stopping_rule(self) -> StoppingRule:
         """The rule behind ``stop``, whatever way it was given."""

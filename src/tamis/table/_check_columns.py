@@ -1,4 +1,4 @@
-"""Checks that look at the columns alone: constants, copies, identifiers, tails, missing values, numbers as text."""
+"""Checks that look at the columns alone: constants, copies, identifiers, tails, missing values, text to be parsed."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ def check_columns(source: Source, sample: Source, n_missing: np.ndarray, told: s
             "unreadable", source.names[j], f"holds {holds}, neither numbers, text nor dates; it is not ranked"
         )
     yield from _numbers_in_text(source)
+    yield from _dates_in_text(source)
     yield from _missing_shares(source, n_missing)
     yield from _tails(source)
     yield from _copies(source, sample, told)
@@ -89,6 +90,14 @@ def _numbers_in_text(source: Source) -> Iterator[Finding]:
         if column.n_parsed:
             sentence = f"holds text of which {column.n_parsed} of {len(column.levels)} levels read as numbers"
             yield Finding("text-number", source.names[j], f"{sentence}; it stays text: mend the others first")
+
+
+def _dates_in_text(source: Source) -> Iterator[Finding]:
+    for j, written in source.written.items():
+        yield Finding("text-date", source.names[j], f"holds dates as text, {written}; it is read as dates")
+    for j, column in source.levels.items():
+        if column.not_dates:
+            yield Finding("text-date", source.names[j], column.not_dates)
 
 
 def _missing_shares(source: Source, n_missing: np.ndarray) -> Iterator[Finding]:

@@ -43,7 +43,7 @@ def check_table(X: Any, y: Any = None, *, task: str = "auto") -> Findings:
 
     Notes
     -----
-    Constant columns, identifiers, copies, missing values and text that holds numbers are found on all rows;
+    Constant columns, identifiers, copies, missing values and text that holds numbers or dates are found on all rows;
     near-copies and leaks on at most 2000 of them, drawn at random, and the sentence says so. Near-copies are
     looked for among at most 1000 columns; leaks, where there are more than 100 columns of numbers, among the 100 whose
     ranks correlate most with the target. Cost: a few passes over the table, and two small trees per column that is

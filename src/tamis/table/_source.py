@@ -33,6 +33,8 @@ class Source:
         Text and categories.
     moments : dict
         Dates and times as datetime64, NaT where missing.
+    written : dict
+        How the dates of a column of ``moments`` are written, where they stand as text: "written day/month/year".
     unreadable : dict
         What else columns hold.
     """
@@ -44,6 +46,7 @@ class Source:
     read_as: dict[int, str] = field(default_factory=dict)
     levels: dict[int, Levels] = field(default_factory=dict)
     moments: dict[int, np.ndarray] = field(default_factory=dict)
+    written: dict[int, str] = field(default_factory=dict)
     unreadable: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -159,6 +162,7 @@ def _collect(
         read_as={j: column.read_as for j, column in read.items() if column.read_as != "number"},
         levels={j: column for j, column in others.items() if isinstance(column, Levels)},
         moments={j: column.values for j, column in others.items() if isinstance(column, Moments)},
+        written={j: column.written for j, column in others.items() if isinstance(column, Moments) and column.written},
         unreadable={j: column.holds for j, column in others.items() if isinstance(column, Unreadable)},
     )
     _check_no_infinity(source)

@@ -36,7 +36,12 @@ from tamis.rank.backward._exact_training import (
     train_exactly,
 )
 from tamis.rank.backward._kept_model import constant_model, train_kept_model
-from tamis.rank.backward._kept_predictor import KeptColumnsPredictor, fit_constant_model, fit_given_estimator
+from tamis.rank.backward._kept_predictor import (
+    KeptColumnsPredictor,
+    fit_constant_model,
+    fit_given_estimator,
+    fit_standard_scaler,
+)
 from tamis.rank.backward._learners import LOSSES, Learner, pose_subproblems, read_estimator, resolve_task
 from tamis.rank.backward._refit_solver import RefitSolver, prepare_for_refit, takes_missing
 from tamis.rank.backward._weight_elimination import GroupWeightElimination, WeightElimination
@@ -89,7 +94,8 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     class_weight : dict, "balanced" or None, default=None
     task : {"auto", "regression", "classification"}, default="auto"
     standardize : bool, default=True
-        Give columns zero mean and unit variance first (sparse ones are only scaled): units do not matter then.
+        Give columns zero mean and unit variance first (sparse ones are only scaled): units do not matter then. This
+        holds for the ranking, for ``estimator_`` and for the models by which ``stop=CrossValidation(...)`` judges.
     tol : float, default=1e-10
         Largest violation of optimality of every model.
     importance_getter : str or callable, default="auto"
@@ -245,6 +251,10 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
         with limit_blas_threads(candidates.table.shape[0] * min(candidates.table.shape)):
             self.estimator_ = self._fit_on_kept(candidates, np.asarray(y), np.flatnonzero(self.support_))
         return found
+
+    def fit_scaler(self, columns: Any, sample_weight: np.ndarray | None) -> Any:
+        """As for ``estimator_``, so that folds are judged by models like it."""
+        return fit_standard_scaler(columns, sample_weight) if self.standardize else None
 
     def _start_elimination(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
