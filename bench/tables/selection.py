@@ -35,12 +35,10 @@ RISK = 0.05
 
 def n_seeds(entry: Entry, n_rows: int, quick: bool) -> int:
     """Tables of each task; fewer for those who take long."""
-    is_small = n_rows == SIZES[0]
-    if not entry.is_slow:
-        return 2 if quick else 100
+    n_tables = entry.tables[SIZES.index(n_rows)]
     if quick:
-        return int(is_small and not entry.is_very_slow)
-    return 3 if is_small and not entry.is_very_slow else 1
+        return n_tables // 10 if entry.is_slow else 2
+    return n_tables
 
 
 def timed_selection(name: str, X: pd.DataFrame, y: np.ndarray) -> tuple[set[str], float]:
@@ -183,9 +181,7 @@ def on_packaged(label: str, name: str | None, n_halves: int) -> list[tuple[float
 def packaged(entries: dict[str, Entry], quick: bool) -> dict[str, dict[str, float]]:
     """Print what is kept of each table and what a machine makes of it; the means by contestant."""
     labels = list(available())[: 3 if quick else None]
-    n_halves = {
-        name: 1 if entry.is_slow else 2 for name, entry in entries.items() if not (quick and entry.is_very_slow)
-    }
+    n_halves = {name: 1 if entry.is_slow else 2 for name, entry in entries.items() if entry.tables[0] >= 5 or not quick}
     outcome: dict[str, list[np.ndarray]] = {name: [] for name in n_halves}
     for label in labels:
         jobs = {None: 2, **n_halves}
