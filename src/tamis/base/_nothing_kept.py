@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
 from tamis._sklearn import move_to
+from tamis.base._caller import caller_level
 
 if TYPE_CHECKING:
     from tamis.base._candidates import Candidates
@@ -46,7 +47,7 @@ def warn_of_nothing_kept(ranker: Ranker, candidates: Candidates, y: np.ndarray) 
         advice = "A forest on a sample of the rows sees nothing either. More rows or a higher risk may show more"
         if not ranker.ranks_columns():
             advice = "More rows, a higher risk or another dictionary may show more"
-    warnings.warn(f"{said}. {advice}", NothingKeptWarning, stacklevel=5)
+    warnings.warn(f"{said}. {advice}", NothingKeptWarning, stacklevel=caller_level())
 
 
 def _nonlinear_rankers(ranker: Ranker) -> str:

@@ -28,10 +28,12 @@ from tamis._sklearn import (
     is_numpy_namespace,
     move_to,
 )
+from tamis.base._caller import caller_level
 from tamis.base._candidates import Candidates, ColumnCandidates, GroupCandidates
 from tamis.base._nothing_kept import warn_of_nothing_kept
 from tamis.base._progress import interruption, note_interruption
 from tamis.base._ranking import Ranking, StopDecision
+from tamis.base._refuse_weights import refuse_weights
 from tamis.base._rules import StoppingRule, rule_class
 from tamis.base._summary import as_frame, as_html, summary_columns
 from tamis.base._validation import (
@@ -148,6 +150,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """
         return None
 
+    @refuse_weights
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, *, row_groups: Any = None) -> Ranker:
         """Rank the features of ``X`` and decide how many to keep.
@@ -244,7 +247,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
                 f"{taken_for}, but its values look like counts or ratings: {give} {quantity} to explain a "
                 f"quantity, or {labels} if they are labels",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=caller_level(),
             )
 
     def _set_apart(self, candidates: Candidates) -> None:
