@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from tamis import GramSchmidt
+from tamis import CorrelationScore, GramSchmidt, ReliefF, TableSelector
 from tamis.base import ColumnCandidates, NothingKeptWarning
 from tamis.base._nothing_kept import columns_seen_by_forest
 
@@ -52,3 +52,37 @@ def test_no_forest_is_grown_where_the_warning_is_ignored(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NothingKeptWarning)
         GramSchmidt().fit(rng.standard_normal((100, 10)), rng.standard_normal(100))
+
+
+def told(ranker, X, y):
+    with pytest.warns(NothingKeptWarning) as caught:
+        ranker.fit(X, y)
+    return next(str(each.message) for each in caught if each.category is NothingKeptWarning)
+
+
+@pytest.mark.parametrize("ranker", [GramSchmidt(), CorrelationScore(), TableSelector()], ids=repr)
+def test_outliers_of_the_target_that_hide_everything_are_named(ranker):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((200, 6))
+    y = 2 * X[:, 0] + rng.standard_normal(200)
+    y[[3, 50]] = 1e4, -5e3
+    message = told(ranker, X, y)
+    assert "in 2 rows" in message
+    assert "clip or transform y" in message
+    assert "More rows" not in message
+
+
+def test_counts_that_were_taken_as_classes_are_named_before_other_methods():
+    rng = np.random.RandomState(0)
+    X, y = rng.standard_normal((200, 6)), rng.poisson(3, 200)
+    assert "try TableSelector(GramSchmidt(task='regression')) first" in told(TableSelector(), X, y)
+    assert "counts" not in told(GramSchmidt(task="classification"), X, y)
+
+
+def test_the_method_that_found_nothing_is_not_advised():
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((300, 40))
+    y = 0.7 * X[:, :10].sum(axis=1) + rng.standard_normal(300)
+    message = told(ReliefF(n_neighbors=1, n_samples=5, random_state=0), X, y)
+    assert "does see something" in message
+    assert "ReliefF()" not in message

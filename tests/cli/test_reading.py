@@ -264,3 +264,32 @@ def test_rows_without_a_target_are_left_out_when_asked(tamis, tmp_path):
     outcome = tamis("select", path, "--target", "y", "--drop-rows-without-target", "--out", kept)
     assert "left out 10 of 60 rows" in outcome.err
     assert len(pl.read_csv(kept)) == 50
+
+
+def test_codes_that_begin_with_a_zero_stay_as_they_are_written(reader, tmp_path):
+    text = "zip,n,month,x\n" + "".join(
+        f"{z},{n},{m:02d},0.5\n" for z, n, m in [("08458", 1, 1), ("75001", 0, 12), ("", 10, 3)]
+    )
+    frame = read(write(tmp_path, text))
+    assert frame.columns["zip"].tolist() == ["08458", "75001", None]
+    assert frame.columns["month"].tolist() == ["01", "12", "03"]
+    assert frame.columns["n"].tolist() == [1, 0, 10]
+    assert frame.columns["x"].tolist() == [0.5, 0.5, 0.5]
+
+
+def test_postal_codes_come_out_of_a_selection_with_their_zeros(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        (f"{z:05d}", x, x + e)
+        for z, x, e in zip(rng.integers(1, 99999, 60), rng.normal(size=60), rng.normal(size=60), strict=True)
+    ]
+    path = write(tmp_path, "zip,x,y\n" + "".join(f"{z},{x},{y}\n" for z, x, y in rows))
+    out = tmp_path / "out.csv"
+    assert (
+        main(
+            ["select", str(path), "--target", "y", "--keep", "zip", "--out", str(out)],
+            Environment(io.StringIO(), io.StringIO()),
+        )
+        == 0
+    )
+    assert [line.split(",")[0] for line in out.read_text().splitlines()[1:]] == [z for z, _, _ in rows]

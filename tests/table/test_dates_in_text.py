@@ -139,3 +139,10 @@ def test_slashes_that_fit_both_orders_stay_levels_with_a_finding():
     assert found.code == "text-date"
     assert "it stays text: " in found.sentence
     assert list(read_source(X).levels) == [0]
+
+
+def test_dates_among_categories_get_a_finding():
+    days = [f"{day:02d}/06/2023" for day in range(1, 29)] * 5
+    [found] = [each for each in check_table(pd.DataFrame({"day": pd.Categorical(days)})) if each.code == "text-date"]
+    assert "declared as categories" in found.sentence
+    assert not [each for each in check_table({"n": np.arange(9)}) if each.code == "text-date"]

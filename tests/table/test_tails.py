@@ -74,3 +74,14 @@ def test_a_column_of_heavy_tails_does_not_hide_others_from_an_elimination():
         y = X["x0"] - X["x1"] + rng.normal(size=N) > 0
         n_found += len({"x0", "x1"} & set(TableSelector(RFE()).fit(X, y).get_feature_names_out()))
     assert n_found >= 9
+
+
+@pytest.mark.parametrize("largest", [1e308, 1.7e308])
+def test_the_largest_numbers_that_there_are_neither_warn_nor_become_infinite(largest):
+    rng = np.random.default_rng(0)
+    both, outlier = np.where(rng.normal(size=N) > 0, largest, -largest), rng.normal(size=N)
+    outlier[7] = largest
+    source = read_source({"both": both, "outlier": outlier})
+    tails = find_heavy_tails(source)
+    assert tails.columns.tolist() == [1]
+    assert np.isfinite(compress_tails(source.numbers[:, [1]], tails)).all()

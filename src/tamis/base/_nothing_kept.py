@@ -11,6 +11,7 @@ from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
 from tamis._sklearn import move_to
 from tamis.base._caller import caller_level
+from tamis.kernels.arrays.targets import OUTLYING, is_outlying, looks_like_counts
 
 if TYPE_CHECKING:
     from tamis.base._candidates import Candidates
@@ -36,26 +37,46 @@ def warn_of_nothing_kept(ranker: Ranker, candidates: Candidates, y: np.ndarray) 
         return
     said = f"{type(ranker).__name__} keeps none of {candidates.n_rankable} {candidates.noun}s: {ranker.stop_.reason}"
     seen = columns_seen_by_forest(candidates, y, ranker.task_) if ranker.ranks_columns() else []
+    causes = _causes_in_target(ranker, y)
     if seen:
         names = list(dict.fromkeys(f"'{candidates.name(candidates.candidate_of(j))}'" for j in seen))
         advice = (
             f"A forest on a sample of the rows does see something (first {', '.join(names[:_MOST_NAMED])}; the best "
-            "column beats permuted copies of all, risk 0.05): the relation may be nonlinear. Try "
-            f"{_nonlinear_rankers(ranker)}"
+            "column beats permuted copies of all, risk 0.05): the relation may be nonlinear, or of a kind that this "
+            f"method does not see. Try {_other_rankers(ranker)}"
         )
+    elif not ranker.ranks_columns():
+        advice = "More rows, a higher risk or another dictionary may show more"
     else:
-        advice = "A forest on a sample of the rows sees nothing either. More rows or a higher risk may show more"
-        if not ranker.ranks_columns():
-            advice = "More rows, a higher risk or another dictionary may show more"
+        advice = "A forest on a sample of the rows sees nothing either"
+        advice += "" if causes else ". More rows or a higher risk may show more"
+    advice = ". ".join([*causes, advice])
     warnings.warn(f"{said}. {advice}", NothingKeptWarning, stacklevel=caller_level())
 
 
-def _nonlinear_rankers(ranker: Ranker) -> str:
-    """Code to try next; an estimator that holds the ranker takes no dictionaries."""
-    *others, last = map(ranker.written, ("TreeSelector(n_trees=100)", "ReliefF()", "PolynomialSelection()"))
-    if ranker.written("") == "":
-        others, last = [*others, last], "GramSchmidt(dictionary=Monomials(2))"
-    return f"{', '.join(others)} or {last}"
+def _causes_in_target(ranker: Ranker, y: np.ndarray) -> list[str]:
+    """What about the target may hide everything, each in a sentence that says what to do."""
+    if ranker.task_ == "regression" and y.ndim == 1 and (n_far := int(np.count_nonzero(is_outlying(y.astype(float))))):
+        rows = f"{n_far} row{'s' * (n_far != 1)}"
+        return [
+            f"y lies more than {OUTLYING:g} robust standard deviations from its median in {rows}, which may hide all "
+            "else: check these rows, or clip or transform y"
+        ]
+    guessed = ranker.get_params(deep=False).get("task") == "auto"
+    if ranker.task_ == "classification" and guessed and looks_like_counts(y):
+        code = ranker.written(f"{type(ranker).__name__}(task='regression')")
+        return [f"y was taken as classes, but looks like counts or ratings: try {code} first"]
+    return []
+
+
+def _other_rankers(ranker: Ranker) -> str:
+    """Code to try next: methods that see more than linear relations, and no dictionaries where these are not taken."""
+    codes = ["TreeSelector(n_trees=100)", "ReliefF()", "PolynomialSelection()", "GramSchmidt(dictionary=Monomials(2))"]
+    others = [code for code in codes if not code.startswith(f"{type(ranker).__name__}(") or "dictionary" in code]
+    if ranker.written("") != "":
+        others.remove(codes[-1])
+    *first, last = map(ranker.written, others)
+    return f"{', '.join(first)} or {last}"
 
 
 def _is_ignored(category: type[Warning]) -> bool:

@@ -17,6 +17,7 @@ from tamis.cli._text_encoding import TextFile, decode
 
 _SEPARATORS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_SIZE = 100, 100_000
+_CODE = r"^\s*[+-]?0\d+\s*$"
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
 _DECIMAL_POINT = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
 
@@ -134,6 +135,7 @@ def _read_polars(polars: Any, file: TextFile, separator: str, names: Sequence[st
         raise ValueError(f"a line has more cells than the header, {len(names)}; {_other_mark(separator)}") from error
     if len(table.columns) != len(names):
         raise ValueError(f"its header has {len(names)} names, its lines {len(table.columns)} cells")
+    table = _keep_codes(polars, table, file, separator)
     table.columns = list(names)
     n_empty = 0
     if all(null_counts(table)):  # else no line can be empty
@@ -147,6 +149,19 @@ def _read_polars(polars: Any, file: TextFile, separator: str, names: Sequence[st
         if values.dtype == object and kind(values) == "text" and looks_parsed(values)
     }
     return frame.with_columns(parsed).with_notes(_empty_note(n_empty))
+
+
+def _keep_codes(polars: Any, table: Any, file: TextFile, separator: str) -> Any:
+    """The table with those whole numbers as text of which some begin with a zero, as postal codes do."""
+    whole = [j for j, dtype in enumerate(table.dtypes) if dtype.is_integer()]
+    if not whole:
+        return table
+    text = polars.read_csv(
+        file.source(), separator=separator, null_values=list(MISSING), columns=whole, infer_schema=False, glob=False
+    )
+    has_code = text.select(polars.all().str.contains(_CODE).any()).row(0)
+    codes = [text.columns[k] for k, is_code in enumerate(has_code) if is_code]
+    return table.with_columns(text[codes]) if codes else table
 
 
 def _read_plain(file: TextFile, separator: str, names: Sequence[str], comma: bool) -> Frame:

@@ -13,6 +13,7 @@ _BOOLEANS = {"true": True, "false": False}
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?Z?")
 _NUMBER = re.compile(r"[+-]?[\d.,]+([eE][+-]?\d+)?|[+-]?inf", re.IGNORECASE)
+_CODE = re.compile(r"[+-]?0\d+")  # as a number it would lose its zero
 
 Cells = Sequence[str | None]
 
@@ -24,7 +25,7 @@ def looks_parsed(values: np.ndarray) -> bool:
 
 
 def parse_cells(cells: Cells, comma: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    """Whole numbers, else numbers, else booleans, else dates, else text.
+    """Whole numbers, else numbers, else booleans, else dates, else text; codes such as 01234 are text.
 
     Parameters
     ----------
@@ -47,6 +48,8 @@ def parse_cells(cells: Cells, comma: bool) -> tuple[np.ndarray, np.ndarray | Non
     if not given:
         return np.full(len(cells), np.nan), None
     if (whole := _whole_numbers(given)) is not None:
+        if any(map(_CODE.fullmatch, given)):
+            return text, None
         return (_spread(whole.astype(float), stripped, np.nan), text) if has_holes else (whole, None)
     if (numbers := _numbers(given, comma)) is not None:
         return _spread(numbers, stripped, np.nan), None

@@ -58,8 +58,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         Control the expected share of such features among the kept ones instead (Benjamini-Hochberg on
         :math:`p_j = (1 + \#\{b, k : s_{bk} \ge a_j\}) / (1 + BD)`); ``risk`` is then not used.
     n_draws : int, default=99
-        Most draws; they end early once no further draw could change the answer. (n_draws + 1) * risk is best a
-        whole number.
+        Most draws; they end early once no further draw could change the answer, mean scores being what they are by
+        then. (n_draws + 1) * risk is best a whole number.
     conditional : bool, default=False
         Probes keep their dependence on the features kept so far (fit on these plus permuted residuals) and one feature
         joins at a time: fewer correlated features are kept, at n_draws rankings per kept feature. Dense input only.

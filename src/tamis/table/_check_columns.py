@@ -75,8 +75,9 @@ def _identifiers(source: Source) -> Iterator[Finding]:
     if source.n_rows < 10:
         return
     first = source.numbers[0]
-    step = source.numbers[1] - first
-    last = first + step * (source.n_rows - 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        step = source.numbers[1] - first
+        last = first + step * (source.n_rows - 1)
     for i in np.flatnonzero((np.abs(step) == 1) & (source.numbers[-1] == last)).tolist():
         if np.all(np.diff(source.numbers[:, i]) == step[i]):
             yield Finding("identifier", source.names[source.places[i]], "counts the rows; it is ranked all the same")

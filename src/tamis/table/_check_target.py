@@ -8,11 +8,10 @@ import numpy as np
 from scipy.stats import norm, rankdata
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from tamis.kernels.arrays.targets import encode_target, looks_like_counts
+from tamis.kernels.arrays.targets import OUTLYING, encode_target, is_outlying, looks_like_counts
 from tamis.table._findings import Finding
 from tamis.table._source import Source
 
-_FAR_OUT = 10.0  # robust standard deviations of the target
 _MOST_NAMED = 5
 _LARGEST = 1e38  # trees read single precision
 _FEWEST_ROWS = 5  # of a class, and of rows with and without a value
@@ -33,12 +32,12 @@ def check_target(y: np.ndarray, task: str, *, guessed: bool) -> Iterator[Finding
             )
         return
     y = y.astype(float)
-    far = _robust_z(y)
-    if n_far := int(np.count_nonzero(far > _FAR_OUT)):
-        largest = y[int(far.argmax())]
-        rows = f"{n_far} row{'s' * (n_far != 1)}"
+    far = np.flatnonzero(is_outlying(y))
+    if far.size:
+        largest = y[far[np.argmax(np.abs(y[far] - np.median(y)))]]
+        rows = f"{far.size} row{'s' * (far.size != 1)}"
         sentence = (
-            f"lies more than {_FAR_OUT:g} robust standard deviations from its median in {rows} (up to {largest:g})"
+            f"lies more than {OUTLYING:g} robust standard deviations from its median in {rows} (up to {largest:g})"
         )
         yield Finding("outlying-target", None, sentence)
 
@@ -54,13 +53,6 @@ def _rare_in_words(classes: np.ndarray, counts: np.ndarray) -> str:
     named = ", ".join(f"{label!r} ({count})" for label, count in rare[:_MOST_NAMED])
     more = f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else ""
     return f"has fewer than {_FEWEST_ROWS} rows of {len(rare)} classes: {named}{more}"
-
-
-def _robust_z(y: np.ndarray) -> np.ndarray:
-    """Distance from the median in robust standard deviations; zero where more than half of the values are equal."""
-    distance = np.abs(y - np.median(y))
-    spread = 1.4826 * np.median(distance)
-    return distance / spread if spread > 0 else np.zeros(y.size)
 
 
 def check_missingness(source: Source, y: np.ndarray, task: str, n_missing: np.ndarray, told: str) -> Iterator[Finding]:

@@ -69,7 +69,7 @@ def medians(values: np.ndarray, n_missing: np.ndarray) -> np.ndarray:
     n_filled = values.shape[0] - n_missing
     ordered = np.sort(values, axis=0)
     columns = np.arange(values.shape[1])
-    return (ordered[(n_filled - 1) // 2, columns] + ordered[n_filled // 2, columns]) / 2
+    return ordered[(n_filled - 1) // 2, columns] / 2 + ordered[n_filled // 2, columns] / 2  # the sum might overflow
 
 
 def missing_sentence(n_missing: int, n_rows: int, at: str) -> str:
@@ -98,7 +98,9 @@ def _impute(
     filled = filled if not np.shares_memory(filled, source.numbers) else filled.copy()
     filled[:, np.searchsorted(kept, incomplete)] = np.where(is_missing, middle, values)
     has_two = np.array([has_indicator(int(n_missing[i]), source.n_rows) for i in incomplete])
-    is_constant = np.flatnonzero(np.ptp(filled, axis=0) == 0)  # one value and missing ones: the indicator tells all
+    is_constant = np.flatnonzero(
+        filled.min(axis=0) == filled.max(axis=0)
+    )  # one value and missing ones: the indicator tells all
     stays = np.setdiff1d(np.arange(kept.size), is_constant)
     places = source.places
     blocks = [Block(places[kept[stays]], filled[:, stays] if is_constant.size else filled, _names(source, kept[stays]))]

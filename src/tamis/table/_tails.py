@@ -40,11 +40,12 @@ def find_heavy_tails(source: Source) -> HeavyTails:
     """
     is_number = np.array([source.read_as.get(j, "number") != "boolean" for j in source.places.tolist()], dtype=bool)
     low, median, high = _quartiles(source.numbers[sample_rows(source.n_rows, _ROWS)])
-    spread = (high - low) / _QUARTILES_OF_GAUSSIAN
     least, most = np.fmin.reduce(source.numbers, axis=0), np.fmax.reduce(source.numbers, axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        spread = (high - low) / _QUARTILES_OF_GAUSSIAN
         reach = np.maximum(most - median, median - least) / spread
-    columns = np.flatnonzero(is_number & (spread > 0) & (reach > _FAR_OUT))
+    # differences of the largest numbers that there are overflow: such columns stay as they are
+    columns = np.flatnonzero(is_number & (spread > 0) & np.isfinite(reach) & (reach > _FAR_OUT))
     return HeavyTails(columns, median[columns], spread[columns], reach[columns])
 
 

@@ -16,6 +16,8 @@ from tamis._sklearn import is_pandas_na
 from tamis.table._dates_in_text import read_dates
 from tamis.table._numbers_in_text import read_numbers
 
+_DECLARED = "holds dates that were declared as categories; it stays so: give dates if they are to be read as such"
+
 
 @dataclass(frozen=True)
 class Numbers:
@@ -112,7 +114,9 @@ def read_objects(values: Sequence[Any], *, is_declared: bool) -> Column:
         return Unreadable(_holds(values))
     filled = [value for value in distinct if not is_missing(value)]
     if is_declared:
-        return _levels(values, distinct, filled)
+        column = _levels(values, distinct, filled)
+        holds_dates = _all_are(filled, (str,)) and read_dates(filled) is not None
+        return replace(column, not_dates=_DECLARED) if holds_dates else column
     if _all_are(filled, (bool, np.bool_)) and filled:
         return Numbers(_looked_up(values, distinct), "boolean")
     if _all_are(filled, (Real, Decimal)):  # a column with nothing filled in is one of numbers, all missing
@@ -136,11 +140,11 @@ def _read_text(column: Levels) -> Column:
         if not is_number.all():
             return replace(column, n_parsed=int(is_number.sum()))
         return Numbers(np.append(numbers, np.nan)[column.codes], "text")
-    if (dates := read_dates(texts)) is not None:
-        if dates.values is None:
-            return replace(column, not_dates=dates.sentence)
-        return Moments(np.append(dates.values, np.datetime64("NaT"))[column.codes], dates.sentence)
-    return column
+    if (dates := read_dates(texts)) is None:
+        return column
+    if dates.values is None:
+        return replace(column, not_dates=dates.sentence)
+    return Moments(np.append(dates.values, np.datetime64("NaT"))[column.codes], dates.sentence)
 
 
 def is_missing(value: Any) -> bool:

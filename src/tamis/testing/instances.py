@@ -2,8 +2,8 @@
 
 ``stop=1`` and ``stop=None`` (k = D) are among them for every method: boundaries break first. Our own checks run on all
 of them; scikit-learn's, of which there are five times as many, on the first of each method and on those that say
-``OtherPath``. Where training takes long, the first is one that trains briefly, and the default rule, which ranks nineteen
-times, stands with the cheapest way of training.
+``OtherPath``. Where training takes long, the first is one that trains briefly, and the default rule, which ranks
+nineteen times, stands with the cheapest way of training.
 """
 
 from __future__ import annotations

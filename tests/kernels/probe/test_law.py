@@ -71,6 +71,11 @@ def test_tails_too_small_for_a_double_are_compared_by_their_logarithms():
     assert steps.min() > 0.9 * steps.max()
 
 
+def test_groups_that_explain_almost_nothing_have_a_cosine_of_zero_and_not_nan():
+    for cos2, v, m, r in ((1e-8, 99, 9, 5), (1e-4, 49, 9, 12), (0.1, 49, 9, 30)):
+        assert 0 <= single_column_cos2(cos2, v, m, r) <= cos2
+
+
 def test_what_a_single_column_explains_stays_and_what_no_law_limits_tells_nothing():
     assert single_column_cos2(np.array([0.3, 1.0, 0.0]), 20, 1, 1).tolist() == [0.3, 1.0, 0.0]
     assert single_column_cos2(np.array([0.3, 1.0]), 20, 1, 20).tolist() == [0.0, 0.0]

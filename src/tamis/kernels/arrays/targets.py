@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 _MOST_INTEGER_CLASSES = 20
+OUTLYING = 10.0  # robust standard deviations of a target
 _FEWEST_COUNTS = 5
 
 
@@ -76,6 +77,16 @@ def looks_like_counts(y: np.ndarray) -> bool:
     rise = np.diff(counts) / np.sqrt(counts[1:] + counts[:-1])  # in standard deviations
     is_unimodal = bool(np.all(rise[:mode] > -2) and np.all(rise[mode:] < 2))
     return is_unimodal and not has_gaps and not bool(is_uniform)
+
+
+def is_outlying(y: np.ndarray) -> np.ndarray:
+    """Which values are further than ten robust standard deviations from the median.
+
+    None where more than half of the values are equal: the spread is then zero.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        distance = np.abs(y - np.median(y))
+        return distance > OUTLYING * 1.4826 * np.median(distance) if np.median(distance) > 0 else np.zeros(y.size, bool)
 
 
 def _chi2(counts: np.ndarray) -> float:

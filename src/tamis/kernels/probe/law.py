@@ -22,7 +22,8 @@ def probe_survival(cos2: Any, dof: float, n_targets: int = 1, n_columns: Any = 1
     .. math:: 1 - \Lambda^{1/t} \sim \mathrm{Beta}(mr/2, d/2), \quad t^2 = \frac{m^2 r^2 - 4}{m^2 + r^2 - 5}, \quad
               d = t \bigl(v - \tfrac{m + r + 1}{2}\bigr) - \tfrac{mr}{2} + 1,
 
-    which is exact where m or r is at most 2. ``betaincc`` keeps the small tail that ``1 - cdf`` rounds to zero.
+    which is exact where m or r is at most 2, and gives too small a chance where v - m - r is small (.063 for .05 at
+    v = 29, m = 9, r = 15). ``betaincc`` keeps the small tail that ``1 - cdf`` rounds to zero.
 
     Parameters
     ----------
@@ -68,7 +69,8 @@ def _single_column_cos2(cos2: np.ndarray, dof: np.ndarray, m: float, r: np.ndarr
     below = np.where(is_free, betainc(a, b, share), 0.0)
     # the smaller of the two tails, which keeps its digits
     equivalent = np.where(survival < 0.5, betainccinv(m / 2, rest, survival), betaincinv(m / 2, rest, below))
-    equivalent = np.minimum(equivalent, cos2)
+    # scipy finds no root where almost nothing lies below: there it is 0
+    equivalent = np.minimum(np.where(np.isnan(equivalent), 0.0, equivalent), cos2)
     far = np.flatnonzero(is_free & (survival < _SMALLEST_TAIL) & (share < 1.0))
     if far.size:
         tail = log_betaincc(a[far], b[far], share[far])
