@@ -451,3 +451,25 @@ def test_eliminations_see_text_as_few_columns():
     found = TableSelector(RFE(stop=3)).fit(X, y)
     assert found.encoded_as_["level"] == ["level (mean target)"]
     assert len(TableSelector().fit(X, y).encoded_as_["level"]) == 30
+
+
+def test_the_summary_tells_copies_in_mixed_tables():
+    X, y = mixed()
+    X = X.assign(twice=2 * X["size"] + 1)
+    summary = TableSelector().fit(X, y).summary().set_index("feature")
+    [copy] = {"size", "twice"} & set(summary.index[~summary["kept"]])
+    [original] = {"size", "twice"} - {copy}
+    assert summary.loc[copy, "redundant_with"] == original
+    assert "redundant" in summary.loc[copy, "why_not"]
+    assert "redundant" not in str(summary.loc["noise", "why_not"])
+
+
+def test_the_summary_of_groups_tells_redundant_ones_by_their_label():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    found = GramSchmidt(groups=["a", "a", "b", "copy", "copy"], stop=None).fit(
+        np.column_stack([X, X[:, :2]]), X[:, 0] + X[:, 1] + 0.1 * rng.normal(size=50)
+    )
+    summary = found.summary().set_index("feature")
+    assert summary.loc[["x3", "x4"], "redundant_with"].tolist() == ["a", "a"]
+    assert summary.loc[["x0", "x1", "x2"], "redundant_with"].isna().all()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis._sklearn import move_to
+from tamis.base._groups import read_groups
 
 if TYPE_CHECKING:
     from tamis.base._ranker import Ranker
@@ -25,21 +26,27 @@ def summary_columns(ranker: Ranker) -> dict[str, list[Any]]:
     features = np.concatenate([order, rest]).astype(int).tolist()
     ranks = _as_numpy(ranker.ranking_)
     is_ranked = np.isin(np.arange(support.size), order)
+    redundant_with = _redundancies(ranker, features)
     return {
         "feature": [ranker.feature_name(j) for j in features],
         "rank": [int(ranks[j]) if is_ranked[j] else None for j in features],
         "score": [float(scores[j]) for j in features],
         "kept": [bool(support[j]) for j in features],
-        "why_not": [None if support[j] else _why_not(ranker, j, bool(is_ranked[j])) for j in features],
+        "why_not": [
+            None if support[j] else _why_not(ranker, j, bool(is_ranked[j]), owner)
+            for j, owner in zip(features, redundant_with, strict=True)
+        ],
         "risk": _chances(ranker, features),
-        "redundant_with": _redundancies(ranker, features),
+        "redundant_with": redundant_with,
     }
 
 
-def _why_not(ranker: Ranker, feature: int, is_ranked: bool) -> str:
+def _why_not(ranker: Ranker, feature: int, is_ranked: bool, redundant_with: str | None) -> str:
     """Why a feature is not kept."""
     if feature in ranker._excluded_columns:
         return "excluded, as asked"
+    if redundant_with is not None:
+        return f"redundant: nothing is left of it beside '{redundant_with}' and those ranked before"
     return "after the cut" if is_ranked else "not ranked: the search ended before, or it adds nothing"
 
 
@@ -71,13 +78,18 @@ def _redundancies(ranker: Ranker, features: list[int]) -> list[str | None]:
     if hasattr(ranker, "subproblems_"):  # of several problems, each has its own
         return [None] * len(features)
     redundant = getattr(ranker, "redundant_", None) or {}
-    owner = {
-        other: ranker.feature_name(int(feature))
-        for feature, others in redundant.items()
-        if isinstance(feature, (int, np.integer))
-        for other in np.asarray(others).tolist()
-    }
-    return [owner.get(j) for j in features]
+    groups = ranker.get_params(deep=False).get("groups")
+    if groups is None or not redundant:
+        owner = {
+            other: ranker.feature_name(int(feature))
+            for feature, others in redundant.items()
+            if isinstance(feature, (int, np.integer))
+            for other in np.asarray(others).tolist()
+        }
+        return [owner.get(j) for j in features]
+    codes, labels = read_groups(groups, len(features), [ranker.feature_name(j) for j in range(len(features))])
+    owner = {other: str(label) for label, others in redundant.items() for other in np.asarray(others).tolist()}
+    return [owner.get(labels[codes[j]]) for j in features]
 
 
 def as_frame(columns: dict[str, list[Any]], library: str | None) -> Any:

@@ -61,5 +61,6 @@ def _of_best_column(
         if columns["risk"][row] is not None:
             risk[j] = columns["risk"][row]
         if columns["redundant_with"][row] is not None:
-            redundant_with[j] = source_of[columns["redundant_with"][row]]
+            owner = columns["redundant_with"][row]  # an encoded column, or the label of a group of them
+            redundant_with[j] = source_of.get(owner, owner)
     return risk, redundant_with, why_not
