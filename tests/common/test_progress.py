@@ -66,5 +66,5 @@ def test_a_forest_that_grows_in_batches_is_that_of_one_batch(monkeypatch):
     shares = Shares()
     found = TreeSelector(n_trees=45, stop=None, random_state=0).set_callbacks(shares).fit(X, y)
     np.testing.assert_allclose(shares.shares, np.arange(1, 21) / 20)
-    monkeypatch.setattr("tamis.rank.model._tree_selector._BATCHES", 1)
+    monkeypatch.setattr("tamis.rank.model._forest._BATCHES", 1)
     np.testing.assert_array_equal(found.scores_, TreeSelector(n_trees=45, stop=None, random_state=0).fit(X, y).scores_)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from tamis.kernels.background import call_in_background
 
 if TYPE_CHECKING:
     from tamis.base._ranker import Ranker
@@ -84,6 +89,28 @@ class _Reporter:
 
     def close(self) -> None:
         self._task.call_on_fit_task_end(estimator=self._ranker)
+
+
+@contextmanager
+def heartbeat(ranker: Ranker, *, task_name: str) -> Iterator[Callable[[], object]]:
+    """A function to call again and again while a task goes on of which nobody knows how long it takes.
+
+    Callbacks are told that it goes on, not how far it is, and cannot end it; Ctrl-C raises.
+    """
+    watched = track(ranker, count(1), task_name=task_name, interruptible=False)
+    try:
+        yield partial(next, watched, None)
+    finally:
+        watched.close()
+
+
+def run_in_background(ranker: Ranker, work: Callable[[], T], *, task_name: str) -> T:
+    """``work()``, one long call of compiled code, with a progress bar that moves and Ctrl-C that is seen at once.
+
+    See :func:`tamis.kernels.background.call_in_background` for what ``work`` may be.
+    """
+    with heartbeat(ranker, task_name=task_name) as beat:
+        return call_in_background(work, on_wait=beat)
 
 
 def interrupt(watched: Generator[Any, None, None]) -> None:
