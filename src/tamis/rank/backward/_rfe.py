@@ -27,6 +27,7 @@ from tamis.base import (
 )
 from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.rank._kernel_parameters import KERNEL_CONSTRAINTS
+from tamis.rank._missing import takes_missing
 from tamis.rank.backward._elimination_solver import EliminationSolver
 from tamis.rank.backward._exact_training import (
     has_free_intercept,
@@ -38,7 +39,7 @@ from tamis.rank.backward._exact_training import (
 from tamis.rank.backward._kept_model import constant_model, train_kept_model
 from tamis.rank.backward._kept_predictor import KeptColumnsPredictor, fit_constant_model, fit_given_estimator
 from tamis.rank.backward._learners import LOSSES, Learner, pose_subproblems, read_estimator, resolve_task
-from tamis.rank.backward._refit_solver import RefitSolver, prepare_for_refit, takes_missing
+from tamis.rank.backward._refit_solver import RefitSolver, prepare_for_refit
 from tamis.rank.backward._weight_elimination import GroupWeightElimination, WeightElimination
 
 
