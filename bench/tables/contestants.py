@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from tamis import RFE, TableSelector, TreeSelector
+from tamis import RFE, CorrelationScore, TableSelector, TreeSelector
 from tamis.base import Ranker
 from tamis.stop import MonteCarloProbe
 
@@ -166,23 +166,30 @@ def tamis_forest(seed: int) -> Ranker:
 
 @dataclass(frozen=True)
 class Entry:
-    """A contestant, the package that it needs, and whether it is slow, which costs it tables."""
+    """A contestant, the package that it needs, and how much of it there is time for.
+
+    ``tables`` are the generated tables of each task that it sees, of the smaller and of the larger size; of a packaged
+    table it sees one half if it is slow.
+    """
 
     select: Contestant
     package: str = "tamis"
+    tables: tuple[int, int] = (10, 3)
     is_slow: bool = True
-    is_very_slow: bool = False
 
 
 CONTESTANTS = {
-    "TableSelector()": Entry(by_tamis(), is_slow=False),
-    "TableSelector(TreeSelector), single splits": Entry(by_tamis(single_splits), is_slow=False),
-    "TableSelector(TreeSelector), 20 trees": Entry(by_tamis(tamis_forest)),
-    "TableSelector(RFE())": Entry(by_tamis(lambda seed: RFE())),
+    "TableSelector()": Entry(by_tamis(), tables=(100, 100), is_slow=False),
+    "TableSelector(CorrelationScore())": Entry(
+        by_tamis(lambda seed: CorrelationScore()), tables=(100, 50), is_slow=False
+    ),
+    "TableSelector(TreeSelector), single splits": Entry(by_tamis(single_splits), tables=(100, 50), is_slow=False),
+    "TableSelector(TreeSelector), 20 trees": Entry(by_tamis(tamis_forest), tables=(20, 5)),
+    "TableSelector(RFE())": Entry(by_tamis(lambda seed: RFE()), tables=(20, 5)),
     "feature-engine, ProbeFeatureSelection": Entry(feature_engine_probe, "feature_engine"),
     "feature-engine, SelectByShuffling": Entry(feature_engine_shuffling, "feature_engine"),
-    "RFECV, linear": Entry(rfecv, "sklearn"),
-    "Boruta": Entry(boruta, "boruta", is_very_slow=True),
+    "RFECV, linear": Entry(rfecv, "sklearn", tables=(5, 2)),
+    "Boruta": Entry(boruta, "boruta", tables=(2, 1)),
 }
 
 

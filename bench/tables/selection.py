@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 from bench.table import Targets, note, show
 from bench.tables.contestants import CONTESTANTS, Entry, installed, is_quantity
 from bench.tables.generated import TASKS, PlantedTable, make_table
+from bench.tables.levels import many_levels
 from bench.tables.packaged import MARK, N_COPIES, TABLES, available, read_table
 from tamis.table import check_table
 
@@ -34,12 +35,10 @@ RISK = 0.05
 
 def n_seeds(entry: Entry, n_rows: int, quick: bool) -> int:
     """Tables of each task; fewer for those who take long."""
-    is_small = n_rows == SIZES[0]
-    if not entry.is_slow:
-        return 2 if quick else 20
+    n_tables = entry.tables[SIZES.index(n_rows)]
     if quick:
-        return int(is_small and not entry.is_very_slow)
-    return 3 if is_small and not entry.is_very_slow else 1
+        return n_tables // 10 if entry.is_slow else 2
+    return n_tables
 
 
 def timed_selection(name: str, X: pd.DataFrame, y: np.ndarray) -> tuple[set[str], float]:
@@ -182,9 +181,7 @@ def on_packaged(label: str, name: str | None, n_halves: int) -> list[tuple[float
 def packaged(entries: dict[str, Entry], quick: bool) -> dict[str, dict[str, float]]:
     """Print what is kept of each table and what a machine makes of it; the means by contestant."""
     labels = list(available())[: 3 if quick else None]
-    n_halves = {
-        name: 1 if entry.is_slow else 2 for name, entry in entries.items() if not (quick and entry.is_very_slow)
-    }
+    n_halves = {name: 1 if entry.is_slow else 2 for name, entry in entries.items() if entry.tables[0] >= 5 or not quick}
     outcome: dict[str, list[np.ndarray]] = {name: [] for name in n_halves}
     for label in labels:
         jobs = {None: 2, **n_halves}
@@ -255,11 +252,13 @@ def run(*, quick: bool = False) -> dict[str, Any]:
     by_size = {n_rows: planted(entries, n_rows, quick) for n_rows in SIZES}
     with threadpool_limits(1):
         named = findings(quick)
+    levels = many_levels(quick)
     by_package = packaged(entries, quick) if available() else {}
     return {
         "bench": "tables",
         "planted": by_size,
         "findings": named,
+        "levels": levels,
         "packaged": by_package,
         "reached": check(by_size, named),
     }

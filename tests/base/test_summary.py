@@ -1,5 +1,6 @@
 """Fitted rankers as tables and in notebooks."""
 
+import narwhals.stable.v1 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from tamis import RFE, CorrelationScore, GramSchmidt, MaxVariance
+from tamis import RFE, CorrelationScore, GramSchmidt, MaxVariance, TableSelector
 
 
 def make_table():
@@ -81,3 +82,14 @@ def test_notebooks_show_the_kept_features_and_the_reason_with_names_escaped():
 def test_it_needs_a_fit():
     with pytest.raises(NotFittedError):
         GramSchmidt().summary()
+
+
+@pytest.mark.parametrize("convert", [lambda x: x, pl.from_pandas, pa.Table.from_pandas])
+@pytest.mark.parametrize("stop", [None, 1, "auto"])
+@pytest.mark.parametrize("wrap", [lambda ranker: ranker, TableSelector])
+def test_columns_have_the_same_types_whether_or_not_there_are_values(convert, stop, wrap):
+    frame, y = make_table()
+    rows = nw.from_native(wrap(GramSchmidt(stop=stop, exclude=["<b>f"])).fit(convert(frame), y).summary())
+    assert {name: rows.schema[name] for name in ("score", "risk")} == {"score": nw.Float64, "risk": nw.Float64}
+    assert all(rows[name].is_null().all() or stop == "auto" for name in ("risk", "redundant_with"))
+    assert {rows.schema[name] for name in ("feature", "why_not", "redundant_with")} == {nw.String}

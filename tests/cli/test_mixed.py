@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import warnings
 
 import numpy as np
 import polars as pl
@@ -168,3 +169,43 @@ def test_a_curve_over_encoded_columns_is_not_told_as_one_over_features(visits, t
     report = tamis("select", visits[0], *options).json
     assert report["curve"] is None
     assert all("curve" not in feature for feature in report["features"])
+
+
+@pytest.mark.parametrize("n_days", [700, 8])  # days up to the eighth could be months
+@pytest.mark.parametrize("how", ["%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y"])
+def test_dates_are_read_as_python_reads_them_from_text(how, n_days, tamis, tmp_path):
+    rng = np.random.default_rng(0)
+    day = rng.integers(0, n_days, 100)
+    when = [f"{datetime.date(2022, 1, 1) + datetime.timedelta(int(d)):{how}}" for d in day]
+    X, y = {"when": when, "noise": rng.normal(size=100)}, day / 100 + rng.normal(size=100)
+    pl.DataFrame({**X, "y": y}).write_csv(tmp_path / "table.csv")
+    report = tamis("rank", tmp_path / "table.csv", "--target", "y", "--json").json
+    selector = TableSelector().fit(X, y)
+    assert report["encoding"]["when"].rpartition("; ")[2] == selector.encoding_["when"].rpartition("; ")[2]
+    score = next(feature["score"] for feature in report["features"] if feature["name"] == "when")
+    assert score == pytest.approx(selector.scores_[0])
+
+
+def test_the_order_in_which_dates_were_read_is_told(tamis, tmp_path):
+    when = [f"{datetime.date(2022, 1, 1) + datetime.timedelta(d):%d/%m/%Y}" for d in range(60)]
+    pl.DataFrame({"when": when, "y": np.random.default_rng(0).normal(size=60)}).write_csv(tmp_path / "table.csv")
+    assert (
+        "text-date: 'when' holds dates as text, written day/month/year"
+        in tamis("rank", tmp_path / "table.csv", "--target", "y").err
+    )
+
+
+def test_warnings_of_a_mixed_table_name_options(tamis, tmp_path):
+    rng = np.random.default_rng(0)
+    city, a, b = rng.choice(["Lyon", "Nice", "Paris"], 200), rng.normal(size=200), rng.normal(size=200)
+    y = np.abs(a) + np.abs(b)
+    counts = np.minimum(rng.poisson(np.exp(1 + 0.3 * a)), 15)
+    path = tmp_path / "table.csv"
+    pl.DataFrame({"city": city, "a": a, "b": b, "y": y, "n": counts}).write_csv(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        nothing = tamis("select", path, "--target", "y", "--drop", "n").err
+        as_classes = tamis("select", path, "--target", "n", "--drop", "y").err
+    assert "--method tree-selector --param n_trees=100, --method relief-f or --method polynomial-selection" in nothing
+    assert "give --task regression to explain a quantity, or --task classification if" in as_classes
+    assert "TableSelector" not in nothing + as_classes

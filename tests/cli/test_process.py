@@ -13,8 +13,10 @@ import pytest
 import tamis as library
 from tamis.base import rule_names
 from tamis.cli._catalog import CATALOG, COSTS, FAMILIES
+from tamis.cli._messages import in_options
 from tamis.cli._methods import all_methods, kebab, method_class
 from tamis.cli._parser import COMMANDS
+from tamis.stop._promises import promise_of
 
 CORE_ONLY = """
 import sys
@@ -111,11 +113,22 @@ def test_list_tells_the_tasks_of_a_method(tamis):
     assert (lines["gram-schmidt"], lines["fisher-score"], lines["laplacian-score"]) == ("both", "classes", "none")
 
 
+def test_the_command_line_lists_the_promise_of_every_method(tamis):
+    listed = {method["name"]: method for method in tamis("list", "--json").json["methods"]}
+    text = tamis("list").out
+    words = " ".join(text.split())
+    for method in all_methods():
+        name, promise = kebab(method.__name__), promise_of(method)
+        assert listed[name]["auto"] == {"rule": method.natural_stop[0], "promise": promise.sentence}
+        assert re.search(rf"^  {name} +\w+ +{re.escape(promise.word)} ", text, re.MULTILINE)
+        assert f"auto {promise.word} {in_options(promise.sentence)}" in words
+
+
 @pytest.mark.parametrize("columns", ["80", "60"])
 def test_list_fits_a_narrow_terminal(columns, tamis, monkeypatch):
     monkeypatch.setenv("COLUMNS", columns)
     lines = tamis("list").out.splitlines()
-    assert max(map(len, lines)) <= max(int(columns), 68)
+    assert max(map(len, lines)) <= max(int(columns), 75)
     assert any(line.startswith("  gram-schmidt") for line in lines)
 
 

@@ -2,6 +2,11 @@
 
 from math import asin, factorial, pi, sqrt
 
+from scipy import stats
+from scipy.optimize import brentq
+
+from tamis.kernels.probe.law import probe_survival
+
 
 def double_factorial(n):
     return 1 if n <= 0 else n * double_factorial(n - 2)
@@ -27,3 +32,12 @@ def cumulated(chances):
         before = before + chance * (1 - before)
         curve.append(before)
     return curve
+
+
+def single_column(explained, v, n_targets, n_columns):
+    """What one random column explains as rarely as ``n_columns`` of them explain more than ``explained``."""
+    if n_columns == 1:
+        return explained
+    chance = probe_survival(explained, v, n_targets, n_columns)
+    law = stats.beta(n_targets / 2, (v - n_targets) / 2)
+    return brentq(lambda x: law.sf(x) - chance, 0.0, explained, xtol=1e-14)

@@ -159,6 +159,7 @@ def judge(X, problems, loss, left, kernel=None, intercept="free", norm="l2"):
     part = X[:, columns]
     V = duals(part, problems, loss, kernel or linear, intercept)
     criteria = algorithm_2(part, V, places, kernel) if kernel else algorithm_1(part, V, places, norm)
+    criteria = criteria / [len(candidate) for candidate in left]
     norm2 = sum(v @ kernel(part) @ v for v in V) if kernel else np.sum((V @ part) ** 2)
     return Round(left, criteria, float(norm2))
 

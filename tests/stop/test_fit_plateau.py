@@ -117,3 +117,12 @@ def test_noise_that_nothing_recovers_is_called_so():
     decision = MaxVariance(stop=FITPlateau()).fit(X).stop_
     assert decision.curve.max() < 0
     assert "no better than the means" in decision.reason
+
+
+def test_fewer_features_than_those_that_stay_are_not_judged():
+    X = curved()
+    decision = MaxVariance(stop=FITPlateau(), keep=[20, 21]).fit(X).stop_
+    assert decision.curve_at[0] == 2
+    kept = decision.curve_at.tolist().index(decision.n_features)
+    assert f"{decision.curve[kept]:.1%} of the variance" in decision.reason
+    assert MaxVariance(stop=FITPlateau(), keep=list(range(30))).fit(X).stop_.n_features == 30

@@ -21,6 +21,7 @@ from tamis.base import ColumnCandidates, GroupCandidates
 from tamis.datasets import make_linear
 from tamis.dictionary import Monomials
 from tamis.stop import MonteCarloProbe
+from tamis.stop._monte_carlo_probe import _corrected
 from tests.oracles.chance import most
 from tests.oracles.gram_schmidt import deflation
 from tests.oracles.probes import (
@@ -327,3 +328,43 @@ def test_an_elimination_that_is_coarser_in_draws_keeps_its_promise():
         for _ in range(40)
     ]
     assert np.count_nonzero(kept) <= most(40, 0.05)
+
+
+def test_importances_in_trees_are_compared_with_those_of_copies_of_the_same_feature():
+    """A date of noise in five columns takes more splits than a flag that matters."""
+    rng = np.random.RandomState(0)
+    flag, date = rng.randint(2, size=300), rng.uniform(size=(300, 5))
+    y = np.where(rng.uniform(size=300) < 0.3, rng.randint(2, size=300), flag)
+    X = np.column_stack([flag, date])
+    found = TreeSelector(
+        groups=[0, 1, 1, 1, 1, 1], n_trees=10, stop=MonteCarloProbe(0.1, n_draws=9), random_state=0
+    ).fit(X, y)
+    assert found.support_.tolist() == [True] + [False] * 5
+    assert found.scores_[0] < 0.5
+
+
+def test_corrected_importances_hold_the_risk_on_noise_of_all_kinds():
+    kept = 0
+    for seed in range(30):
+        rng = np.random.RandomState(seed)
+        X = np.column_stack([rng.randint(2, size=40), rng.randint(4, size=40), rng.standard_normal((40, 3))])
+        found = TreeSelector(n_trees=5, stop=MonteCarloProbe(0.2, n_draws=9), random_state=0).fit(
+            X, rng.randint(2, size=40)
+        )
+        kept += found.n_features_ > 0
+    assert kept <= most(30, 0.2)
+
+
+def test_the_correction_is_the_mean_over_the_copies_and_the_feature():
+    rng = np.random.RandomState(0)
+    of_features, of_copies = rng.uniform(size=(4, 3)), rng.uniform(size=(4, 3))
+    of_copies[1, 2] = of_features[2, 2] = -np.inf  # not used: nothing gained
+    scores, copies = _corrected(of_features, of_copies)
+    of_copies[1, 2] = of_features[2, 2] = 0.0
+    for j in range(3):
+        mean = sum(of_features[:, j]) / 4
+        by_chance = (mean + sum(of_copies[:, j])) / 5
+        assert scores[j] == pytest.approx(mean - by_chance)
+        np.testing.assert_allclose(copies[:, j], of_copies[:, j] - by_chance)
+    of_features[:, 1] = -np.inf
+    assert _corrected(of_features, of_copies)[0][1] == -np.inf  # never used: not ranked

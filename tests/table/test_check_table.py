@@ -1,11 +1,14 @@
 """check_table: every finding is made where it is planted, and nothing on clean data."""
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 
 from tamis import GramSchmidt, TableSelector
 from tamis.table import Finding, check_table
+from tamis.table._findings import CODES
 
 N = 400
 
@@ -211,3 +214,11 @@ def test_unknown_tasks_and_missing_targets_are_refused():
     y[3] = np.nan
     with pytest.raises(ValueError, match="NaN or no label in 1 of 400 rows"):
         check_table(X, y)
+
+
+def test_the_docs_list_every_code_with_its_advice():
+    page = (Path(__file__).parents[2] / "docs" / "tables.md").read_text()
+    rows = [
+        line.strip("|").split(" | ") for line in page.partition("| code |")[2].splitlines() if line.startswith("| `")
+    ]
+    assert {code.strip(" `"): advice.strip() for code, _, advice in rows} == CODES

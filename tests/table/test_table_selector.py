@@ -20,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import (
+    RFE,
     CorrelationScore,
     FloatingSelection,
     GramSchmidt,
@@ -418,3 +419,35 @@ def test_planted_columns_are_found_and_noise_is_kept_at_about_the_risk(ranker):
     assert kept[[0, 2, 3]].min() >= 0.8 * n_seeds
     assert kept[[1, 4, 5, 6, 7]].sum() <= 5  # one is expected at a risk of 5 %
     assert false <= 5  # P(more than 5 of 20 | 5 %) is below 1e-3
+
+
+@pytest.mark.filterwarnings("ignore::tamis.base.NothingKeptWarning")
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        CorrelationScore(),
+        RFE(task="classification"),
+        TreeSelector(n_trees=10, min_samples_leaf=5, stop=MonteCarloProbe(n_draws=19), random_state=0),
+    ],
+    ids=lambda ranker: type(ranker).__name__,
+)
+def test_columns_that_become_many_do_not_hide_a_number_and_a_flag(ranker):
+    rng = np.random.default_rng(0)
+    n = 400
+    number, flag = rng.normal(size=n), rng.random(n) < 0.4
+    X = {
+        "number": number,
+        "flag": flag,
+        **{f"text{i}": rng.integers(0, 30, n).astype(str) for i in range(2)},
+        **{f"date{i}": np.datetime64("2021-01-01") + rng.integers(0, 1000, n) for i in range(2)},
+        "noise": rng.normal(size=n),
+    }
+    y = number + 2 * flag - 0.8 + 0.7 * rng.normal(size=n) > 0
+    assert TableSelector(ranker).fit(X, y).get_feature_names_out().tolist() == ["number", "flag"]
+
+
+def test_eliminations_see_text_as_few_columns():
+    X, y = mixed()
+    found = TableSelector(RFE(stop=3)).fit(X, y)
+    assert found.encoded_as_["level"] == ["level (mean target)"]
+    assert len(TableSelector().fit(X, y).encoded_as_["level"]) == 30

@@ -51,7 +51,7 @@ class Candidates(ABC):
     """
 
     provides: ClassVar[frozenset[str]]
-    noun: ClassVar[str] = "feature"  # what people call one of them
+    noun: str = "feature"  # what people call one of them
 
     def __init__(
         self, table: Any, *, sample_weight: np.ndarray | None = None, column_names: Sequence[str] | None = None
@@ -164,6 +164,7 @@ class Candidates(ABC):
     def take_rows(self, rows: np.ndarray) -> Candidates:
         """The same candidates on some of the rows."""
         part = self._on_rows(rows)
+        part.noun = self.noun
         part.row_groups = None if self.row_groups is None else self.row_groups[rows]
         part.keep, part.excluded, part.is_discrete = self.keep, self.excluded, self.is_discrete
         return part
@@ -244,7 +245,7 @@ class GroupCandidates(Candidates):
     """
 
     provides: ClassVar[frozenset[str]] = frozenset({COLUMNS, PERMUTED_COPIES})
-    noun: ClassVar[str] = "group"
+    noun: str = "group"
 
     def __init__(
         self,
@@ -308,8 +309,8 @@ class GroupCandidates(Candidates):
         """A ranking of groups as one of their columns, those of a group side by side."""
         n_groups = decision.n_features
         n_columns = self.columns_of(ranking.order[:n_groups]).size
-        counted = f"{n_columns} column{'s' * (n_columns != 1)} of {n_groups} group{'s' * (n_groups != 1)}"
-        reason = f"{decision.reason} ({counted})"
+        counted = f" ({n_columns} column{'s' * (n_columns != 1)} of {n_groups} group{'s' * (n_groups != 1)})"
+        reason = decision.reason + (counted if self.noun == "group" else "")
         n_chosen = None if ranking.n_chosen is None else self.columns_of(ranking.order[: ranking.n_chosen]).size
         path = tuple(
             replace(step, feature=int(j), info={**step.info, "group": self.labels[step.feature]})

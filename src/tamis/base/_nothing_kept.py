@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
 from tamis._sklearn import move_to
+from tamis.base._caller import caller_level
 
 if TYPE_CHECKING:
     from tamis.base._candidates import Candidates
@@ -36,17 +37,25 @@ def warn_of_nothing_kept(ranker: Ranker, candidates: Candidates, y: np.ndarray) 
     said = f"{type(ranker).__name__} keeps none of {candidates.n_rankable} {candidates.noun}s: {ranker.stop_.reason}"
     seen = columns_seen_by_forest(candidates, y, ranker.task_) if ranker.ranks_columns() else []
     if seen:
-        names = ", ".join(f"'{candidates.column_name(j)}'" for j in seen[:_MOST_NAMED])
+        names = list(dict.fromkeys(f"'{candidates.name(candidates.candidate_of(j))}'" for j in seen))
         advice = (
-            f"A forest on a sample of the rows does see something (first {names}; the best column beats permuted "
-            "copies of all, risk 0.05): the relation may be nonlinear. Try TreeSelector(n_trees=100), ReliefF(), "
-            "PolynomialSelection() or GramSchmidt(dictionary=Monomials(2))"
+            f"A forest on a sample of the rows does see something (first {', '.join(names[:_MOST_NAMED])}; the best "
+            "column beats permuted copies of all, risk 0.05): the relation may be nonlinear. Try "
+            f"{_nonlinear_rankers(ranker)}"
         )
     else:
         advice = "A forest on a sample of the rows sees nothing either. More rows or a higher risk may show more"
         if not ranker.ranks_columns():
             advice = "More rows, a higher risk or another dictionary may show more"
-    warnings.warn(f"{said}. {advice}", NothingKeptWarning, stacklevel=5)
+    warnings.warn(f"{said}. {advice}", NothingKeptWarning, stacklevel=caller_level())
+
+
+def _nonlinear_rankers(ranker: Ranker) -> str:
+    """Code to try next; an estimator that holds the ranker takes no dictionaries."""
+    *others, last = map(ranker.written, ("TreeSelector(n_trees=100)", "ReliefF()", "PolynomialSelection()"))
+    if ranker.written("") == "":
+        others, last = [*others, last], "GramSchmidt(dictionary=Monomials(2))"
+    return f"{', '.join(others)} or {last}"
 
 
 def _is_ignored(category: type[Warning]) -> bool:

@@ -28,10 +28,12 @@ from tamis._sklearn import (
     is_numpy_namespace,
     move_to,
 )
+from tamis.base._caller import caller_level
 from tamis.base._candidates import Candidates, ColumnCandidates, GroupCandidates
 from tamis.base._nothing_kept import warn_of_nothing_kept
 from tamis.base._progress import interruption, note_interruption
 from tamis.base._ranking import Ranking, StopDecision
+from tamis.base._refuse_weights import refuse_weights
 from tamis.base._rules import StoppingRule, rule_class
 from tamis.base._summary import as_frame, as_html, summary_columns
 from tamis.base._validation import (
@@ -54,6 +56,7 @@ CAPABILITIES: Mapping[str, str] = {
     "nested_linear": "every step extends a least-squares model: rules find its degrees of freedom in Step.info",
     "own_choice": "Ranking.n_chosen says how many features the method itself would keep",
     "probability": "scores are a probability over the features",
+    "biased_scores": "scores of noise depend on its kind: probes compare a feature's with those of its own copies",
     "sample_weight": "fit takes weights of the rows",
     "missing": "takes missing values (NaN) as they are",
     "several_targets": "the target may have several columns",
@@ -89,6 +92,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     _excluded_columns: frozenset[int] = frozenset()
     _frame_library: str | None = None
     _loops: list[Any]
+    _written_as: str = "{}"  # how people write a ranker where an estimator holds this one: "TableSelector({})"
+    _group_noun: str = "group"  # what people call a group of columns
     _kept_rows: np.ndarray | None = None  # of the table given to fit: those of a weight above zero
 
     _parameter_constraints: ClassVar[dict] = {
@@ -146,6 +151,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """
         return None
 
+    @refuse_weights
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, *, row_groups: Any = None) -> Ranker:
         """Rank the features of ``X`` and decide how many to keep.
@@ -177,6 +183,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             X, y, sample_weight = self._validate(X, y, sample_weight)
             self.task_ = self._find_task(y)
             candidates = self._make_candidates(X, y, sample_weight)
+            if isinstance(candidates, GroupCandidates):
+                candidates.noun = self._group_noun
             if row_groups is not None:
                 candidates.row_groups = row_groups if self._kept_rows is None else row_groups[self._kept_rows]
                 self._check_splits_rows()
@@ -220,7 +228,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             if y.dtype.kind == "f" and np.any(y != np.round(y)) and infer_task(y) == "regression":
                 raise ValueError(
                     f"Unknown label type: continuous. {type(self).__name__} explains classes, but y holds quantities; "
-                    "use a method for these, such as GramSchmidt() or CorrelationScore(), or give y as labels"
+                    f"use a method for these, such as {self.written('GramSchmidt()')} or "
+                    f"{self.written('CorrelationScore()')}, or give y as labels"
                 )
             return next(iter(self.tasks))
         parameters = self.get_params(deep=False)
@@ -239,11 +248,15 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         self.stop_ = replace(self.stop_, reason=f"{self.stop_.reason}; {taken_for}")
         guessed = self.get_params(deep=False).get("task") == "auto"
         if guessed and self.task_ == "classification" and looks_like_counts(y):
+            give, quantity, labels = "give", "task='regression'", "task='classification'"
+            if self._written_as != "{}":
+                name = type(self).__name__
+                give, quantity, labels = "write", *(self.written(f"{name}({task})") for task in (quantity, labels))
             warnings.warn(
-                f"{taken_for}, but its values look like counts or ratings: give task='regression' to explain a "
-                "quantity, or task='classification' if they are labels",
+                f"{taken_for}, but its values look like counts or ratings: {give} {quantity} to explain a "
+                f"quantity, or {labels} if they are labels",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=caller_level(),
             )
 
     def _set_apart(self, candidates: Candidates) -> None:
@@ -259,7 +272,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             if both := np.intersect1d(candidates.keep, candidates.excluded).tolist():
                 raise ValueError(f"column '{candidates.name(both[0])}' is in both keep and exclude")
             candidates.table = blank_columns(candidates.table, candidates.columns_of(candidates.excluded))
-            check_not_all_constant(candidates.table)
+            check_not_all_constant(candidates.table, "exclude leaves no column of X that varies")
 
     def _reset(self) -> None:
         """Drop what an earlier fit found."""
@@ -399,6 +412,13 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         ranking, decision = fresh(self, stop=n_top, min_features=None)._select(candidates, y, rule)
         return decision.ranking or ranking
 
+    def fit_scaler(self, columns: Any, sample_weight: np.ndarray | None) -> Any:
+        """What scales columns before a model is given them, fitted; None where it gets them as they are.
+
+        Rules that judge by a model use it. Methods override it that scale columns for their own models.
+        """
+        return None
+
     def for_draws(self) -> Ranker:
         """The copy of this ranker with which a probe ranks features among permuted copies of them, in every draw.
 
@@ -442,6 +462,27 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     def feature_name(self, j: int) -> str:
         """What people call feature ``j`` of ``support_``, after ``fit``."""
         return column_name(self, j)
+
+    def hold_in(self, estimator: str, group_noun: str) -> Ranker:
+        """Speak, in warnings and errors, as part of an estimator that holds this ranker.
+
+        Parameters
+        ----------
+        estimator : str
+            Name of its class.
+        group_noun : str
+            What people call there what is a group of columns here.
+
+        Returns
+        -------
+        self
+        """
+        self._written_as, self._group_noun = f"{estimator}({{}})", group_noun
+        return self
+
+    def written(self, ranker: str) -> str:
+        """Code for another ranker in the place of this one, as people write it."""
+        return self._written_as.format(ranker)
 
     def _stopping_rule(self) -> StoppingRule:
         """The rule behind ``stop``, whatever way it was given."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Why candidates may lack what a rule requires, and what to do, in words.
 _OF_CANDIDATES = {
     COLUMNS: "judges columns of X, and {ranker} ranks features of a dictionary; use Probe or a number of features",
-    UNGROUPED: "counts single columns and takes no groups; use CrossValidation or a number of groups",
+    UNGROUPED: "counts single columns and takes no {noun}s{several}; use CrossValidation or a number of {noun}s",
     PERMUTED_COPIES: "permutes the columns of X and cannot see those of a dictionary; use Probe",
 }
 
@@ -57,7 +57,10 @@ class StoppingRule(BaseEstimator):
         self._validate_params()
         missing = self.requires - ranker.provides - candidates.provides
         if of_candidates := missing & _OF_CANDIDATES.keys():
-            why = _OF_CANDIDATES[min(of_candidates)].format(ranker=type(ranker).__name__)
+            several = " that are encoded as several" if candidates.noun == "column" else ""
+            why = _OF_CANDIDATES[min(of_candidates)].format(
+                ranker=type(ranker).__name__, noun=candidates.noun, several=several
+            )
             raise ValueError(f"{type(self).__name__} {why}")
         if missing:
             others = "MonteCarloProbe or CrossValidation" if ranker.supervised else "FITPlateau or CrossValidation"

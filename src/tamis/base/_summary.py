@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tamis.base._ranker import Ranker
 
 _MOST_SHOWN = 20
+_TYPES: dict[str, type] = {"score": float, "why_not": str, "risk": float, "redundant_with": str}
 _CHANCES = ("risk", "chance", "p-value")  # labels of curves that speak of single features
 
 
@@ -86,8 +87,20 @@ def as_frame(columns: dict[str, list[Any]], library: str | None) -> Any:
             module = importlib.import_module(name)
         except ImportError:
             continue
-        return module.table(columns) if name == "pyarrow" else module.DataFrame(columns)
+        return _frame_of(name, module, columns)
     return columns
+
+
+def _frame_of(library: str, module: Any, columns: dict[str, list[Any]]) -> Any:
+    """A data frame whose columns have their types also where they hold nothing."""
+    types = {name: kind for name, kind in _TYPES.items() if name in columns}
+    if library == "pyarrow":
+        arrow = {float: module.float64(), str: module.string()}
+        typed = {name: module.array(columns[name], type=arrow[kind]) for name, kind in types.items()}
+        return module.table(columns | typed)
+    if library == "polars":
+        return module.DataFrame(columns, schema_overrides=types)
+    return module.DataFrame(columns | {name: module.Series(columns[name], dtype=kind) for name, kind in types.items()})
 
 
 def as_html(ranker: Ranker) -> str:

@@ -15,6 +15,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
 from tamis._sklearn import check_sample_weight, get_namespace, is_numpy_namespace, move_to, num_samples, safe_indexing
+from tamis.base._target_values import check_target_values
 
 # Methods that provide "several_targets", for the error of the others.
 TAKE_SEVERAL_TARGETS = ("CorrelationScore", "ForwardLeastSquares", "GramSchmidt", "TreeSelector")
@@ -39,7 +40,7 @@ def check_table(
     supervised = not (isinstance(y, str) and y == "no_validation")
     _check_frame(X)
     if supervised and not several_targets:
-        _check_one_target(estimator, y)
+        check_one_target(estimator, y)
     xp, _ = get_namespace(X)
     is_several = several_targets and supervised and _to_numpy(y).ndim == 2
     try:
@@ -65,7 +66,15 @@ def check_table(
     return table, None if target is None else _single_column(_to_numpy(target))
 
 
-def _check_one_target(estimator: BaseEstimator, y: Any) -> None:
+def check_one_per_row(y: np.ndarray, n_rows: int) -> None:
+    """Refuse a target of another length."""
+    if y.ndim == 0:
+        raise ValueError(f"X has {n_rows} rows, but y is a single value: give one target per row")
+    if y.shape[0] != n_rows:
+        raise ValueError(f"X has {n_rows} rows, but y has {y.shape[0]}: give one target per row")
+
+
+def check_one_target(estimator: BaseEstimator, y: Any) -> None:
     """Refuse a target of several columns, and name the methods that take one."""
     shape = () if y is None else _to_numpy(y).shape
     if len(shape) == 2 and shape[1] > 1:
@@ -110,7 +119,16 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     if sample_weight is None:
         return None
     rows = np.empty((X.shape[0], 0))
-    weight = check_sample_weight(_to_numpy(sample_weight), rows, dtype=np.float64, ensure_non_negative=True)
+    weight = _to_numpy(sample_weight)
+    if weight.ndim == 0:
+        raise ValueError("sample_weight is a single value: leave it out, or give one weight per row")
+    if weight.shape != (X.shape[0],):
+        raise ValueError(
+            f"X has {X.shape[0]} rows, but sample_weight the shape {weight.shape}: give one weight per row"
+        )
+    if weight.dtype.kind in "mM" or not _is_numeric(weight):
+        raise ValueError("sample_weight holds values that are no numbers: give how often each row counts")
+    weight = check_sample_weight(weight, rows, dtype=np.float64, ensure_non_negative=True)
     with np.errstate(over="ignore"):
         total = weight.sum()
     if np.count_nonzero(weight) < 2 or total < 2:
@@ -194,18 +212,18 @@ def column_name(estimator: BaseEstimator, j: int) -> str:
 
 
 def _check_target(y: Any, X: Any) -> Any:
-    """Refuse targets of another length, missing or infinite ones, and say how many there are."""
+    """Refuse targets of another length, missing or infinite ones and say how many, and those that are no target."""
     if y is None:
         return y
-    if num_samples(X) != num_samples(y):
-        raise ValueError(f"X has {num_samples(X)} rows, but y has {num_samples(y)}: give one target per row")
     values = _to_numpy(y)
+    check_one_per_row(values, num_samples(X))
     if values.ndim <= 2 and values.dtype.kind in "fO":
-        n_rows, values = values.shape[0] if values.ndim else 0, values.ravel()
-        for word, count in (("NaN or no label", _count_missing(values)), ("infinity", _count_infinite(values))):
+        n_rows, flat = values.shape[0], values.ravel()
+        for word, count in (("NaN or no label", _count_missing(flat)), ("infinity", _count_infinite(flat))):
             if count:
                 raise ValueError(f"Input y contains {word} in {count} of {n_rows} rows; drop those rows first")
-    return y
+    checked = check_target_values(values)
+    return y if checked is values else checked
 
 
 def _to_numpy(values: Any) -> np.ndarray:
@@ -307,7 +325,7 @@ def _holding(counts: dict[str, int], kind: str) -> str:
     return f"columns {named}{more} hold {kind} values"
 
 
-def check_not_all_constant(X: Any) -> None:
+def check_not_all_constant(X: Any, cause: str = "every column of X is constant") -> None:
     """Refuse a table in which no column varies; usually settled by the first one."""
     if sparse.issparse(X):
         lowest, highest = X.min(axis=0).toarray(), X.max(axis=0).toarray()
@@ -316,7 +334,7 @@ def check_not_all_constant(X: Any) -> None:
         xp, _ = get_namespace(X)
         varies = any(_varies(xp, X[:, j]) for j in range(X.shape[1]))
     if not varies:
-        raise ValueError("every column of X is constant: there is nothing to rank")
+        raise ValueError(f"{cause}: there is nothing to rank")
 
 
 def _varies(xp: Any, column: Any) -> bool:

@@ -26,8 +26,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace, env: Environment) -> None:
     from tamis.cli._catalog import CATALOG, COSTS, FAMILIES
+    from tamis.cli._messages import in_options
     from tamis.cli._methods import all_methods, all_rules, kebab, summary
     from tamis.cli._render import json_object, text_table
+    from tamis.stop._promises import promise_of
 
     methods = {kebab(cls.__name__): cls for cls in all_methods()}
     rules = all_rules()
@@ -44,6 +46,7 @@ def _run(args: argparse.Namespace, env: Environment) -> None:
                             "tasks": sorted(cls.tasks) if cls.supervised else [],
                             "cost": CATALOG[name][0],
                             "use": CATALOG[name][1],
+                            "auto": {"rule": cls.natural_stop[0], "promise": promise_of(cls).sentence},
                             "summary": summary(cls),
                         }
                         for name, cls in sorted(methods.items())
@@ -60,17 +63,19 @@ def _run(args: argparse.Namespace, env: Environment) -> None:
     for family, meaning in FAMILIES.items():
         rows.append((f"{family}: {meaning}",))
         rows += [
-            (f"  {name}", _task(methods[name]), *CATALOG[name])
+            (f"  {name}", _task(methods[name]), promise_of(methods[name]).word, *CATALOG[name])
             for name in CATALOG
             if name in methods and _family(methods[name]) == family
         ]
-    env.emit(text_table(("method", "task", "cost", "when to use it"), rows, "<<<<", width=width))
+    env.emit(text_table(("method", "task", "auto", "cost", "when to use it"), rows, "<<<<<", width=width))
     env.emit("")
     env.emit(
         text_table(("stopping rule", ""), [(name, summary(cls)) for name, cls in rules.items()], "<<", width=width)
     )
     env.emit("")
     legend = [(f"task {word}", meaning) for word, meaning in _LEGEND.items()]
+    promises = {promise.word: promise.sentence for promise in map(promise_of, methods.values())}
+    legend += [(f"auto {word}", in_options(sentence)) for word, sentence in sorted(promises.items())]
     legend += [(f"cost {word}", meaning) for word, meaning in COSTS.items()]
     env.emit(text_table(("", ""), legend, "<<", width=width).lstrip("\n"))
 

@@ -7,7 +7,9 @@ import re
 from tamis.cli._catalog import CATALOG
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_PARAMETER = re.compile(r"\b(task|missing)='(\w+)'")
+_PARAMETER = re.compile(r"\b(task|missing|stop)='([\w-]+)'")
+_TASK_IN_SELECTOR = re.compile(r"(write )?TableSelector\(\w+\((task='\w+')\)\)")
+_IN_SELECTOR = re.compile(r"TableSelector\((\w+\([\w=.]*\))\)")
 _CALL = re.compile(r"\b([A-Z]\w+)\((\w+=[\w.]+)?\)")
 _NO_OPTION = re.compile(r"(,| or) \w+\(dictionary=\w+\(\w*\)\)")  # what only Python can ask for
 _ADVICE = re.compile(r"\. ((?:A forest on|More rows).*)", re.DOTALL)
@@ -20,6 +22,8 @@ def kebab(class_name: str) -> str:
 
 def in_options(message: str) -> str:
     """A message with options of the command line where it speaks of parameters and rankers of Python."""
+    message = _TASK_IN_SELECTOR.sub(lambda found: f"{'give ' * bool(found[1])}{found[2]}", message)
+    message = _IN_SELECTOR.sub(r"\1", message)
     message = _PARAMETER.sub(r"--\1 \2", message)
     return _CALL.sub(_method_option, _NO_OPTION.sub("", message))
 

@@ -29,6 +29,7 @@ _GRAVEST_FIRST = (
     "identifier",
     "constant",
     "text-number",
+    "text-date",
     "heavy-tail",
 )
 _NOT_RANKED = "not ranked: "

@@ -63,6 +63,9 @@ class CrossValidation(StoppingRule, name="cross-validation"):
     (Ambroise and McLachlan 2002); here the ranker is cloned and fitted in each fold. Cost: one ranking per fold and one
     model per fold and number; a method whose sets are not nested is run anew for each number.
 
+    Columns are given to the model as they are, unless the ranker standardizes them for its own models (``RFE``, with
+    ``standardize=True``): then they are standardized here too, by the training rows of the fold.
+
     ``stop_.fold_scores`` holds the score of every fold at each number of features, ``stop_.curve`` their mean. Weights
     of rows go to the ranker, to the ``fit`` of the model (of a pipeline: of each of its steps) and to the scorer where
     these take them; the reason says so where the model does not. Folds count alike.
@@ -205,8 +208,11 @@ def _fold_scores(
     scores = []
     for k, own in zip(sizes, rankings_at(ranker, seen, y[train], sizes.tolist()), strict=True):
         kept = own.order[:k]
-        model = clone(estimator).fit(seen.compute(seen.table, kept), y[train], **weights)
-        scores.append(score_weighted(scorer, model, seen.compute(unseen, kept), y[test], held_out_weight))
+        columns, held_out = seen.compute(seen.table, kept), seen.compute(unseen, kept)
+        if (scaler := ranker.fit_scaler(columns, seen.sample_weight)) is not None:
+            columns, held_out = scaler.transform(columns), scaler.transform(held_out)
+        model = clone(estimator).fit(columns, y[train], **weights)
+        scores.append(score_weighted(scorer, model, held_out, y[test], held_out_weight))
     return scores
 
 

@@ -42,10 +42,10 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
     Notes
     -----
     The plateau is the highest FIT of those along the order and that of all features. Every k is tried up to 32, then
-    about one in ten. Where the sets of a method are not nested, its own set of each size is judged: at 1, 2, 4, ...
-    features until FIT is within the tolerance, then by bisection. Cost: O(r^2 K) for r rows and K ranked features, plus
-    a sort of r^2 distances per k tried; memory r^2. The FIT of a selection is not monotone: features that are noise
-    blur the neighborhoods.
+    about one in ten; none below the number of features that stay as asked. Where the sets of a method are not nested,
+    its own set of each size is judged: at 1, 2, 4, ... features until FIT is within the tolerance, then by bisection.
+    Cost: O(r^2 K) for r rows and K ranked features, plus a sort of r^2 distances per k tried; memory r^2. The FIT of a
+    selection is not monotone: features that are noise blur the neighborhoods.
 
     Examples
     --------
@@ -97,7 +97,8 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         table = rescale_columns(table)
         curve = _Curve(table, candidates, min(self.n_neighbors, table.shape[0] - 1))
         if "nested" in ranker.provides:
-            curve.measure_prefixes(ranking.order, tried_sizes(ranking.order.size), ranker)
+            sizes = tried_sizes(ranking.order.size, ranking.n_forced)
+            curve.measure_prefixes(ranking.order, sizes, ranker)
             return self._cut(curve, ranking.order.size)
         rankings = self._search_sizes(curve, ranker, y)
         decision = self._cut(curve, rankings[max(rankings)].order.size)
@@ -115,8 +116,9 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
             curve.measure_set(found[size].order[:size], size)
             return curve.at[size] >= curve.plateau - self.tolerance
 
-        too_few, enough, most = 0, 1, curve.candidates.n_candidates
-        while not is_enough(enough) and found[enough].order.size == enough < most:
+        enough, most = max(1, curve.candidates.keep.size), curve.candidates.n_rankable
+        too_few = enough - 1
+        while not is_enough(enough) and enough <= found[enough].order.size and enough < most:
             too_few, enough = enough, min(2 * enough, most)
         while enough - too_few > 1:
             middle = (too_few + enough) // 2
@@ -175,9 +177,9 @@ class _Curve:
         self.plateau = max(self.plateau, self.at[size])
 
 
-def tried_sizes(most: int) -> np.ndarray:
-    """Every number up to 32, then about one in ten, and the last."""
-    sizes = list(range(1, min(most, 32) + 1))
+def tried_sizes(most: int, least: int = 1) -> np.ndarray:
+    """Every number up to 32, then about one in ten, and the last; none below the least, which is one of them."""
+    sizes = list(range(max(least, 1), min(most, 32) + 1)) or [least]
     while sizes[-1] < most:
         sizes.append(min(most, sizes[-1] + max(1, sizes[-1] // 10)))
     return np.array(sizes)

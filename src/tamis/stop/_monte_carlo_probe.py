@@ -71,12 +71,15 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     Notes
     -----
     Sequential rankers, whose scores at different steps cannot be compared, enter with minus the rank and the median
-    over draws. Univariate scores need no ranking: those of the copies of ten draws are one product of the table with
-    permuted targets. An elimination of one feature at a time eliminates a tenth of them at a time in draws, down to
-    nineteen: features and copies are ranked alike, so that the risk stays what it is. A copy keeps what is missing in
-    its column. A row of weight 3 is permuted as three rows; weights that are no whole numbers stay in their places,
-    which is an approximation. Deviations from the paper: all columns are permuted jointly (margins and correlations are
-    kept), and the best probe counts, not one. Permuting the target instead would change the scale of many scores.
+    over draws. Importances in trees grow by chance with the number of values, or columns, of a feature; scores of a
+    feature and of its copies enter less their mean, as in the corrected importance of Sandri and Zuccolotto (2008) and
+    Nembrini et al. (2018). Univariate scores need no ranking: those of the copies of ten draws are one product of the
+    table with permuted targets. An elimination of one feature at a time eliminates a tenth of them at a time in draws,
+    down to nineteen: features and copies are ranked alike, so that the risk stays what it is. A copy keeps what is
+    missing in its column. A row of weight 3 is permuted as three rows; weights that are no whole numbers stay in their
+    places, which is an approximation. Deviations from the paper: all columns are permuted jointly (margins and
+    correlations are kept), and the best probe counts, not one. Permuting the target instead would change the scale of
+    many scores.
 
     Ctrl-C ends the draws: those so far decide where they suffice for the risk, else all features stay, and the reason
     says so.
@@ -87,7 +90,9 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
 
     References
     ----------
-    Stoppiglia, Dreyfus, Dubois and Oussar, JMLR 3, 2003, Sec. 7.
+    Stoppiglia, Dreyfus, Dubois and Oussar, JMLR 3, 2003, Sec. 7. Sandri and Zuccolotto, "A bias correction algorithm
+    for the Gini variable importance measure in classification trees", J. Comput. Graph. Stat. 17, 2008. Nembrini, König
+    and Wright, "The revival of the Gini importance?", Bioinformatics 34, 2018.
 
     Examples
     --------
@@ -171,7 +176,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             none_kept = np.empty(0, dtype=int)
             repeated, target = _repeat_rows(candidates, y)
             feature_scores, copy_scores = self._draw(ranker, ranking, repeated, target, seeds, error_control, none_kept)
-            scores, n_drawn = _aggregate_draws(feature_scores, ranker.one_shot), len(feature_scores)
+            scores, copy_scores = _statistics(feature_scores, copy_scores, ranker)
+            n_drawn = len(feature_scores)
             if ranker.one_shot:  # what the method left out of its order, though it has a score, stays out
                 scores[np.setdiff1d(np.arange(scores.size), ranking.order)] = -np.inf
             else:
@@ -204,8 +210,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
                     feature_scores.append(of_features)
                     copy_scores.append(of_copies)
                     if len(feature_scores) % _BATCH == 0 and len(feature_scores) < len(seeds):
-                        scores = _aggregate_draws(np.array(feature_scores), ranker.one_shot)
-                        if error_control.settled(scores, np.array(copy_scores), len(seeds), candidates.keep.tolist()):
+                        scores, copies = _statistics(np.array(feature_scores), np.array(copy_scores), ranker)
+                        if error_control.settled(scores, copies, len(seeds), candidates.keep.tolist()):
                             break
         except KeyboardInterrupt:
             # Ctrl-C does not look at the scores: p-values of the draws so far are valid, but cannot fall below 1/(1+B)
@@ -259,7 +265,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         while True:
             so_far = np.array(kept, dtype=int)
             feature_scores, copy_scores = self._draw(ranker, ranking, candidates, y, seeds, error_control, so_far)
-            scores = _aggregate_draws(feature_scores, ranker.one_shot)
+            scores, copy_scores = _statistics(feature_scores, copy_scores, ranker)
             p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=kept)
             p_values[kept] = final[kept]
             rest = np.setdiff1d(np.arange(X.shape[1]), kept)
@@ -358,7 +364,7 @@ def _one_draw(
         seeded.set_params(random_state=seed)
     ranking = seeded.rank_top(among, y, None)
     value = np.empty(source.size)
-    value[source] = ranking.scores if ranker.one_shot else -ranking.ranks()
+    value[source] = ranking.scores if _by_scores(ranker) else -ranking.ranks()
     value = np.where(np.isnan(value), -np.inf, value)
     n_candidates = candidates.n_candidates
     value[n_candidates + kept] = -np.inf
@@ -384,6 +390,32 @@ def _lowest_of_copies_first(scores: np.ndarray, candidates: Candidates) -> np.nd
     settled = np.empty_like(scores)
     settled[wanted] = scores[given]
     return settled
+
+
+def _by_scores(ranker: Ranker) -> bool:
+    """Whether scores of a feature and of copies are compared; else their ranks are."""
+    return ranker.one_shot or "biased_scores" in ranker.provides
+
+
+def _statistics(feature_scores: np.ndarray, copy_scores: np.ndarray, ranker: Ranker) -> tuple[np.ndarray, np.ndarray]:
+    """What stands for a feature over the draws, and what it is compared with: one row of copies per draw."""
+    if "biased_scores" in ranker.provides:
+        return _corrected(feature_scores, copy_scores)
+    return _aggregate_draws(feature_scores, ranker.one_shot), copy_scores
+
+
+def _corrected(feature_scores: np.ndarray, copy_scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean scores of the features, and scores of their copies, each less what the feature has by chance.
+
+    That is the mean over its copies and itself: if nothing is related to the target, a feature is exchangeable with
+    its copies, and so it remains.
+    """
+    never_used = np.isneginf(feature_scores).all(axis=0)
+    of_features = np.where(np.isneginf(feature_scores), 0.0, feature_scores)  # what a tree does not use gains nothing
+    of_copies = np.where(np.isneginf(copy_scores), 0.0, copy_scores)
+    mean = _aggregate_draws(of_features, one_shot=True)
+    by_chance = (mean + of_copies.sum(axis=0)) / (1 + len(of_copies))
+    return np.where(never_used, -np.inf, mean - by_chance), of_copies - by_chance
 
 
 def _aggregate_draws(values: np.ndarray, one_shot: bool) -> np.ndarray:

@@ -22,7 +22,8 @@ class OwnChoice(StoppingRule, name="own-choice"):
     -----
     For rankers such as :class:`~tamis.PerceptronElimination` that eliminate features until their own criterion tells
     them to stop, and rank what is left for those who want another number. Such a ranking holds ``n_chosen`` and
-    ``reason``, which says why in words; the fitted ranker keeps the former as ``n_chosen_``. Cost: none.
+    ``reason``, which says why in words; the fitted ranker keeps the former as ``n_chosen_``. The choice is not
+    calibrated: it may hold noise, which :class:`MonteCarloProbe` keeps at a given risk only. Cost: none.
 
     Examples
     --------

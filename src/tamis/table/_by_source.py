@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.base import ColumnCandidates, Ranker, read_groups
+from tamis.base import BackwardRanker, ColumnCandidates, Ranker, read_groups
 from tamis.table._encoded import Encoded, Wishes
 from tamis.table._source import Source
 from tamis.table._target import target_columns
@@ -15,8 +15,11 @@ _MOST_NAMED = 5
 
 
 def wishes_of(ranker: Ranker, y: np.ndarray | None, takes_missing: bool) -> Wishes:
-    """How a ranker wants its columns."""
-    layout = "groups" if "groups" in ranker.provides else "few"
+    """How a ranker wants its columns.
+
+    An elimination trains a model of all columns at once, which pays for every one of them: few it is.
+    """
+    layout = "groups" if "groups" in ranker.provides and not isinstance(ranker, BackwardRanker) else "few"
     if "discrete" in ranker.get_params(deep=False):
         layout = "codes"
     if y is None or not ranker.supervised:

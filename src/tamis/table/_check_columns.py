@@ -1,4 +1,4 @@
-"""Checks that look at the columns alone: constants, copies, identifiers, tails, missing values, numbers as text."""
+"""Checks that look at the columns alone: constants, copies, identifiers, tails, missing values, text to be parsed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tamis.kernels.arrays.blocks import blocks
 from tamis.table._encode_levels import is_identifier
 from tamis.table._findings import Finding
 from tamis.table._source import Source
+from tamis.table._tails import find_heavy_tails
 
 _NEAR_COPY = 0.999  # absolute correlation
 _MOST_COMPARED = 1000  # columns of which all pairs are
 _SAME = 1e-9  # largest difference of the entries of two standardized copies, as in kernels/arrays/copies.py
-_FAR_OUT = 30.0  # robust standard deviations; the largest of ten thousand log-normal values is about there
 _SHARE, _LARGE_SHARE = 0.05, 0.5  # missing
 _BLOCK = 256
 
@@ -40,8 +40,9 @@ def check_columns(source: Source, sample: Source, n_missing: np.ndarray, told: s
             "unreadable", source.names[j], f"holds {holds}, neither numbers, text nor dates; it is not ranked"
         )
     yield from _numbers_in_text(source)
+    yield from _dates_in_text(source)
     yield from _missing_shares(source, n_missing)
-    yield from _tails(source, sample, told)
+    yield from _tails(source)
     yield from _copies(source, sample, told)
 
 
@@ -91,6 +92,14 @@ def _numbers_in_text(source: Source) -> Iterator[Finding]:
             yield Finding("text-number", source.names[j], f"{sentence}; it stays text: mend the others first")
 
 
+def _dates_in_text(source: Source) -> Iterator[Finding]:
+    for j, written in source.written.items():
+        yield Finding("text-date", source.names[j], f"holds dates as text, {written}; it is read as dates")
+    for j, column in source.levels.items():
+        if column.not_dates:
+            yield Finding("text-date", source.names[j], column.not_dates)
+
+
 def _missing_shares(source: Source, n_missing: np.ndarray) -> Iterator[Finding]:
     share = n_missing / source.n_rows
     for j in np.flatnonzero(share > _SHARE).tolist():
@@ -98,23 +107,11 @@ def _missing_shares(source: Source, n_missing: np.ndarray) -> Iterator[Finding]:
         yield Finding(code, source.names[j], f"has no value in {n_missing[j]} of {source.n_rows} rows ({share[j]:.0%})")
 
 
-def _tails(source: Source, sample: Source, told: str) -> Iterator[Finding]:
-    is_number = np.array([source.read_as.get(j, "number") != "boolean" for j in source.places.tolist()], dtype=bool)
-    numbers = sample.numbers
-    ordered = np.sort(numbers, axis=0)
-    n_filled = sample.n_rows - np.isnan(ordered[-1]) * np.isnan(numbers).sum(axis=0)
-    low, middle, high, least, most = (_quantile(ordered, n_filled, q) for q in (0.25, 0.5, 0.75, 0.0, 1.0))
-    spread = (high - low) / 1.349  # of a Gaussian: its standard deviation
-    with np.errstate(divide="ignore", invalid="ignore"):
-        far = np.maximum(most - middle, middle - least) / spread
-    for i in np.flatnonzero((spread > 0) & (far > _FAR_OUT) & is_number).tolist():
-        sentence = f"reaches {far[i]:.0f} robust standard deviations from its median{told}"
+def _tails(source: Source) -> Iterator[Finding]:
+    tails = find_heavy_tails(source)
+    for i, reach in zip(tails.columns.tolist(), tails.reach.tolist(), strict=True):
+        sentence = f"reaches {reach:.0f} robust standard deviations from its median"
         yield Finding("heavy-tail", source.names[source.places[i]], sentence)
-
-
-def _quantile(ordered: np.ndarray, n_filled: np.ndarray, q: float) -> np.ndarray:
-    place = np.clip(np.round(q * (n_filled - 1)).astype(int), 0, None)
-    return ordered[place, np.arange(ordered.shape[1])]
 
 
 def _copies(source: Source, sample: Source, told: str) -> Iterator[Finding]:

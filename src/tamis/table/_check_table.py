@@ -14,7 +14,7 @@ from tamis.kernels.arrays.targets import infer_task
 from tamis.table._check_columns import check_columns, skipped_columns
 from tamis.table._check_target import check_leaks, check_missingness, check_target
 from tamis.table._findings import Findings
-from tamis.table._source import Source, read_source
+from tamis.table._source import Source, read_source, sample_rows
 from tamis.table._target import read_target
 
 _ROWS = 2000  # on which single columns are compared with each other and with the target
@@ -43,8 +43,8 @@ def check_table(X: Any, y: Any = None, *, task: str = "auto") -> Findings:
 
     Notes
     -----
-    Constant columns, identifiers, copies, missing values and text that holds numbers are found on all rows;
-    near-copies, tails and leaks on at most 2000 of them, drawn at random, and the sentence says so. Near-copies are
+    Constant columns, identifiers, copies, missing values and text that holds numbers or dates are found on all rows;
+    near-copies and leaks on at most 2000 of them, drawn at random, and the sentence says so. Near-copies are
     looked for among at most 1000 columns; leaks, where there are more than 100 columns of numbers, among the 100 whose
     ranks correlate most with the target. Cost: a few passes over the table, and two small trees per column that is
     looked at closely.
@@ -87,9 +87,7 @@ def find(source: Source, y: np.ndarray | None, task: str = "auto") -> Findings:
 
 def _sample(n_rows: int, most: int) -> tuple[np.ndarray, str]:
     """Rows drawn at random, in order, and how many for sentences; all, and nothing, where they are few."""
-    if n_rows <= most:
-        return np.arange(n_rows), ""
-    return np.sort(np.random.RandomState(0).permutation(n_rows)[:most]), f" (on {most} of {n_rows} rows)"
+    return sample_rows(n_rows, most), "" if n_rows <= most else f" (on {most} of {n_rows} rows)"
 
 
 def _read(X: Any) -> Source:

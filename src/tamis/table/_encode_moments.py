@@ -28,6 +28,8 @@ def encode_moments(source: Source, wishes: Wishes) -> Part:
             continue
         values, names, words = _parts(moments, is_missing)
         sentence = f"date as {' and '.join(words)}"
+        if written := source.written.get(j):
+            sentence = f"text that holds dates, {written}; {sentence}"
         if n_missing and not wishes.takes_missing:
             values = impute(values)
             sentence += f"; {missing_sentence(n_missing, source.n_rows, 'the median of each')}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tamis.table._encoded import Block, Part, Wishes
 from tamis.table._source import Source, count_missing
+from tamis.table._tails import compress_tails, find_heavy_tails
 
+_COMPRESSED = "heavy tails, by the inverse hyperbolic sine of the distance from the median"
 LEAST_ROWS = 5  # that an indicator must tell from the others: fewer are single cases, not a pattern
 _HOW_READ = {
     "boolean": "boolean, as 0 and 1",
@@ -18,9 +22,10 @@ _HOW_READ = {
 
 def encode_numbers(source: Source, wishes: Wishes) -> Part:
     """Every column that varies; one block for all of them, and one for the indicators."""
-    table, places = source.numbers, source.places
-    if places.size == 0:
+    if source.places.size == 0:
         return Part()
+    source, heavy = _with_compressed_tails(source)
+    table, places = source.numbers, source.places
     n_missing = count_missing(table)
     low, high = np.fmin.reduce(table, axis=0), np.fmax.reduce(table, axis=0)
     is_empty, is_single = n_missing == source.n_rows, low == high
@@ -30,6 +35,7 @@ def encode_numbers(source: Source, wishes: Wishes) -> Part:
         for i in np.flatnonzero(~varies)
     }
     sentences = {j: _HOW_READ.get(source.read_as.get(j, ""), "number, as it is") for j in places[varies].tolist()}
+    sentences |= {j: f"{sentences[j].removesuffix(', as it is')}; {_COMPRESSED}" for j in heavy}
     incomplete = np.flatnonzero(varies & (n_missing > 0))
     kept = np.flatnonzero(varies)
     blocks = [Block(places[kept], table if varies.all() else table[:, kept], [source.names[j] for j in places[kept]])]
@@ -40,6 +46,16 @@ def encode_numbers(source: Source, wishes: Wishes) -> Part:
         blocks, told = _impute(source, kept, incomplete, n_missing)
         sentences |= {j: f"{sentences[j].removesuffix(', as it is')}; {sentence}" for j, sentence in told.items()}
     return Part(blocks, sentences, not_ranked)
+
+
+def _with_compressed_tails(source: Source) -> tuple[Source, list[int]]:
+    """The same columns of numbers, those with heavy tails compressed, and the places of these."""
+    tails = find_heavy_tails(source)
+    if tails.columns.size == 0:
+        return source, []
+    table = source.numbers.copy()
+    table[:, tails.columns] = compress_tails(table[:, tails.columns], tails)
+    return replace(source, numbers=table), source.places[tails.columns].tolist()
 
 
 def impute(values: np.ndarray) -> np.ndarray:

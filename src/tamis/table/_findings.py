@@ -20,7 +20,8 @@ CODES = {
     "mostly-missing": "ask why; what is left may be another population",
     "telling-missingness": "ask why values are missing: the cause may not be there when the model is used",
     "text-number": "read the column as numbers",
-    "count-target": "give task='regression' for a quantity, task='classification' for labels",
+    "text-date": "read the column as dates, or write each as 2023-06-03, which can be read in one way only",
+    "count-target": "give the ranker task='regression' for a quantity, task='classification' for labels",
 }
 
 

@@ -33,6 +33,8 @@ class Source:
         Text and categories.
     moments : dict
         Dates and times as datetime64, NaT where missing.
+    written : dict
+        How the dates of a column of ``moments`` are written, where they stand as text: "written day/month/year".
     unreadable : dict
         What else columns hold.
     """
@@ -44,6 +46,7 @@ class Source:
     read_as: dict[int, str] = field(default_factory=dict)
     levels: dict[int, Levels] = field(default_factory=dict)
     moments: dict[int, np.ndarray] = field(default_factory=dict)
+    written: dict[int, str] = field(default_factory=dict)
     unreadable: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -84,6 +87,13 @@ def read_source(X: Any) -> Source:
     return _collect(
         names, X.shape[0], np.empty(0, dtype=int), None, {j: read_array(X[:, j]) for j in range(X.shape[1])}
     )
+
+
+def sample_rows(n_rows: int, most: int) -> np.ndarray:
+    """Rows drawn at random, in order; all where there are no more than ``most``."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.RandomState(0).permutation(n_rows)[:most])
 
 
 def count_missing(numbers: np.ndarray) -> np.ndarray:
@@ -152,6 +162,7 @@ def _collect(
         read_as={j: column.read_as for j, column in read.items() if column.read_as != "number"},
         levels={j: column for j, column in others.items() if isinstance(column, Levels)},
         moments={j: column.values for j, column in others.items() if isinstance(column, Moments)},
+        written={j: column.written for j, column in others.items() if isinstance(column, Moments) and column.written},
         unreadable={j: column.holds for j, column in others.items() if isinstance(column, Unreadable)},
     )
     _check_no_infinity(source)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -18,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._sklearn import HasMethods, StrOptions, fit_context
 from tamis.base import GROUPS_CONSTRAINT, Ranker, StopDecision
 from tamis.base._summary import as_frame, columns_as_html
-from tamis.base._validation import check_weights, frame_library
+from tamis.base._validation import check_one_target, check_weights, frame_library
 from tamis.rank.forward._gram_schmidt import GramSchmidt
 from tamis.table._by_source import (
     best_of_each,
@@ -170,6 +169,8 @@ class TableSelector(SelectorMixin, BaseEstimator):
         y = read_target(y, source.n_rows)
         if y is None and ranker.supervised:
             raise ValueError("This TableSelector estimator requires y to be passed, but the target y is None")
+        if ranker.supervised and not ranker._takes_several_targets():
+            check_one_target(ranker, y)
         weight = check_weights(sample_weight, source.numbers)
         encoded = self._encode(X, source, y, ranker, None if weight is None else np.flatnonzero(weight))
         if not encoded.names:
@@ -205,7 +206,7 @@ class TableSelector(SelectorMixin, BaseEstimator):
             )
         if self.missing == "pass" and not get_tags(ranker).input_tags.allow_nan:
             raise ValueError(f"{name} takes no missing values: use missing='impute' instead of 'pass'")
-        return ranker
+        return ranker.hold_in(type(self).__name__, "column" if self.groups is None else "group")
 
     def _ranker(self) -> Ranker:
         return GramSchmidt() if self.ranker is None else self.ranker
@@ -279,15 +280,8 @@ class TableSelector(SelectorMixin, BaseEstimator):
         counted = f" ({decision.n_features} column{'s' * (decision.n_features != 1)} of {decision.n_groups} group"
         before, found, after = decision.reason.partition(counted)
         reason = before + after.partition(")")[2] if found else decision.reason
-        if self.groups is None:  # to the ranker a source column is a group; quoted names stay
-            reason = re.sub(
-                r"'[^']*'|\bgroup(?=s?\b)", lambda match: match[0] if match[0][0] == "'" else "column", reason
-            )
-        label = decision.label if self.groups is not None else decision.label.replace("group", "column")
         n_groups = None if self.groups is None else decision.n_groups
-        return replace(
-            decision, n_features=self.n_features_, n_groups=n_groups, reason=reason, label=label, ranking=None
-        )
+        return replace(decision, n_features=self.n_features_, n_groups=n_groups, reason=reason, ranking=None)
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)

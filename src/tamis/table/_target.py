@@ -7,7 +7,9 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from tamis.kernels.arrays.targets import encode_target
+from tamis.base._target_values import check_target_values
+from tamis.base._validation import check_one_per_row
+from tamis.kernels.arrays.targets import as_quantities, encode_target
 from tamis.table._values import is_missing
 
 
@@ -16,9 +18,7 @@ def read_target(y: Any, n_rows: int) -> np.ndarray | None:
     if y is None:
         return None
     values = _to_array(y)
-    if values.ndim == 0 or values.shape[0] != n_rows:
-        length = 1 if values.ndim == 0 else values.shape[0]
-        raise ValueError(f"X has {n_rows} rows, but y has {length}: give one target per row")
+    check_one_per_row(values, n_rows)
     if values.dtype.kind == "O":
         n_missing = sum(map(is_missing, values.ravel().tolist()))
     else:
@@ -28,13 +28,15 @@ def read_target(y: Any, n_rows: int) -> np.ndarray | None:
     if values.dtype.kind == "f" and np.isinf(values).any():
         n_infinite = int(np.isinf(values).sum())
         raise ValueError(f"Input y contains infinity in {n_infinite} of {n_rows} rows; drop those rows first")
-    return _narrowed(values) if values.dtype.kind == "O" else values
+    values = check_target_values(values)
+    is_text = values.dtype.kind == "O" and values.ndim == 1 and isinstance(values[0], str)
+    return values.astype(str) if is_text else values
 
 
 def target_columns(y: np.ndarray, task: str) -> np.ndarray:
     """What levels are encoded by: the quantities, or indicators of the classes."""
     if y.ndim == 2 and y.shape[1] > 1:
-        return y.astype(float)
+        return as_quantities(y)
     return encode_target(y.ravel(), task).values
 
 
@@ -55,15 +57,3 @@ def _objects(values: list[Any]) -> np.ndarray:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
-
-
-def _narrowed(values: np.ndarray) -> np.ndarray:
-    """Objects as numbers, booleans or text, where all are one of these."""
-    kinds = {type(value) for value in values.ravel().tolist()}
-    if kinds <= {bool, np.bool_}:
-        return values.astype(bool)
-    if all(issubclass(kind, str) for kind in kinds):
-        return values.astype(str)
-    if all(issubclass(kind, (int, float, np.number)) for kind in kinds):
-        return values.astype(float)
-    return values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from numbers import Real
@@ -13,6 +13,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from tamis._sklearn import is_pandas_na
+from tamis.table._dates_in_text import read_dates
 from tamis.table._numbers_in_text import read_numbers
 
 
@@ -36,11 +37,14 @@ class Levels:
         In the order in which they appear.
     n_parsed : int
         How many of the levels are text that reads as a number; not all of them are.
+    not_dates : str
+        Why text that looks like dates is not read as such, in words.
     """
 
     codes: np.ndarray
     levels: list[Any]
     n_parsed: int = 0
+    not_dates: str = ""
 
     @property
     def counts(self) -> np.ndarray:
@@ -50,9 +54,10 @@ class Levels:
 
 @dataclass(frozen=True)
 class Moments:
-    """Dates and times, NaT where missing."""
+    """Dates and times, NaT where missing, and how they are written where they stand as text."""
 
     values: np.ndarray
+    written: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,14 +125,22 @@ def read_objects(values: Sequence[Any], *, is_declared: bool) -> Column:
         return Numbers(_floats([None if is_missing(value) else _clock(value) for value in values]), "time")
     if not _all_are(filled, (str, bytes, Real)):
         return Unreadable(_holds(filled))
-    column = _levels(values, distinct, filled)
-    parsed = read_numbers([str(value) for value in filled])
-    if parsed is None:
-        return column
-    is_number = ~np.isnan(parsed)
-    if not is_number.all():
-        return Levels(column.codes, column.levels, int(is_number.sum()))
-    return Numbers(np.append(parsed, np.nan)[column.codes], "text")
+    return _read_text(_levels(values, distinct, filled))
+
+
+def _read_text(column: Levels) -> Column:
+    """Levels as the numbers or dates that they stand for, where all of them do."""
+    texts = [str(level) for level in column.levels]
+    if (numbers := read_numbers(texts)) is not None:
+        is_number = ~np.isnan(numbers)
+        if not is_number.all():
+            return replace(column, n_parsed=int(is_number.sum()))
+        return Numbers(np.append(numbers, np.nan)[column.codes], "text")
+    if (dates := read_dates(texts)) is not None:
+        if dates.values is None:
+            return replace(column, not_dates=dates.sentence)
+        return Moments(np.append(dates.values, np.datetime64("NaT"))[column.codes], dates.sentence)
+    return column
 
 
 def is_missing(value: Any) -> bool:

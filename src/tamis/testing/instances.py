@@ -2,7 +2,8 @@
 
 ``stop=1`` and ``stop=None`` (k = D) are among them for every method: boundaries break first. Our own checks run on all
 of them; scikit-learn's, of which there are five times as many, on the first of each method and on those that say
-``OtherPath``. Where training takes long, the first is one that trains briefly.
+``OtherPath``. Where training takes long, the first is one that trains briefly, and the default rule, which ranks nineteen
+times, stands with the cheapest way of training.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "AgnosG": [{"stop": 1, "max_iter": 60}, {"max_iter": 100}, {"stop": None, "mode": "thesis", "max_iter": 100}],
     "AgnosS": [
         {"stop": 1, "max_iter": 60, "hidden_units": (6,), "batch_size": 16},
-        {},
+        {"max_iter": 100},
         OtherPath({"stop": None, "mode": "thesis", "max_iter": 100}),
     ],
     "AgnosW": [{"stop": 1, "max_iter": 60}, {"max_iter": 100}, {"stop": None, "mode": "thesis", "max_iter": 100}],
@@ -45,7 +46,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": 1, "alpha": "path"},
         OtherPath({"stop": None, "loss": "squared_hinge", "l1_ratio": 0.9}),
     ],
-    "FQI": [{}, {"stop": 1}, {"stop": None, "hidden_units": ()}],
+    "FQI": [{"stop": 1}, {"hidden_units": ()}, {"stop": None}],
     "FSV": [
         {"C": 1.0},
         {"stop": 1, "n_alphas": 20},
@@ -124,11 +125,10 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     ],
     "OFW": [
         {"n_subsets": 20},
-        {},
         OtherPath({"stop": 1, "estimator": "ridge", "method": "riemannian", "evaluation": "out-of-bag"}),
         OtherPath({"stop": None, "estimator": "neighbors", "subset_size": 2, "n_subsets": 20}),
         OtherPath({"estimator": "tree", "method": "exact", "subset_size": 2}),
-        {"stop": 0.5, "method": "diffusion", "subset_size": 2, "group_correlation": 0.95, "tol": 0.2},
+        {"stop": 0.5, "method": "diffusion", "subset_size": 2, "group_correlation": 0.95, "tol": 0.2, "n_subsets": 20},
     ],
     "OptimalBrainDamage": [
         {"stop": 1},
@@ -138,8 +138,8 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     ],
     "PCALeverage": [{}, {"stop": 1}, {"stop": None, "n_components": 2, "standardize": False}],
     "PerceptronElimination": [
-        {},
         {"stop": 1, "step": "halving"},
+        {"step": 0.5},
         {"stop": None, "alpha": 0.9, "fit_intercept": False, "random_state": 0},
     ],
     "PivotedQR": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
@@ -152,7 +152,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "PotentialSVM": [{"n_alphas": 10, "cv": 2}, {"stop": 1, "C": 0.1}, {"stop": None, "C": 1.0, "alpha": 0.1}],
     "RFE": [
         {"stop": 0.5},  # the draws of the default rule differ where a row of weight two is one and not two
-        {},
+        {"step": 0.5},
         {"stop": 1, "estimator": "hinge", "multiclass": "ovo"},
         OtherPath({"stop": None, "estimator": "logistic", "step": 0.3}),
         OtherPath({"estimator": "ridge", "step": "halving", "stop": 0.5}),
@@ -170,8 +170,8 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"n_neighbors": 1, "difference": "squared", "stop": 1},
     ],
     "SVMBoundElimination": [
-        {},
         {"stop": 1, "bound": "span"},
+        {"step": 0.5},
         OtherPath({"stop": None, "criterion": "retrain", "kernel": "rbf"}),
         {"stop": 1, "bound": "span", "criterion": "descent", "kernel": "poly", "degree": 2, "step": "halving"},
         {"stop": 1, "radius": "ball"},
@@ -184,7 +184,6 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": 1, "radius": "ball", "discard": "second-order", "step": 1, "max_iter": 1000},
     ],
     "SensitivityRanking": [
-        {},
         {"stop": 1, "norm": "l1"},
         {"stop": None, "hidden_units": (4,)},
         OtherPath({"estimator": Ridge(), "stop": 1}),

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tamis.kernels.probe.law import best_of, check_draws, probe_survival, shape_moments, tail_error
+from tamis.kernels.probe.law import (
+    best_of,
+    check_draws,
+    log_betaincc,
+    probe_survival,
+    shape_moments,
+    single_column_cos2,
+    tail_error,
+)
 from tests.oracles import probe_law as paper
 
 GRID = [0.0, 1e-6, 0.01, 0.1, 0.3, 0.5, 0.77, 0.95, 0.9999, 1.0]
@@ -26,6 +34,47 @@ def test_survival_is_the_tail_of_a_beta_law_in_any_dimension(v, m):
         return
     for x in GRID:
         assert probe_survival(x, v, m) == pytest.approx(stats.beta(m / 2, (v - m) / 2).sf(x), rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "x"), [(1, 1e5, 0.3), (4, 1e5, 0.02), (15, 50.5, 0.9), (40, 300, 0.99), (2, 7, 0.999)]
+)
+def test_the_logarithm_of_a_tail_is_that_of_its_finite_sum(a, b, x):
+    k = np.arange(a)
+    terms = np.cumsum(np.log(np.append(1.0, (b + k[:-1]) * x / (k[:-1] + 1))))  # (b)_k x^k / k!
+    expected = b * np.log1p(-x) + np.logaddexp.reduce(terms)
+    assert log_betaincc(np.array([a]), np.array([b]), np.array([x]))[0] == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+@pytest.mark.parametrize("r", [2, 5, 25])
+def test_a_single_column_of_the_equivalent_cosine_is_as_rare_as_the_subspace(m, r):
+    cos2 = np.linspace(0.01, 0.9, 20)
+    equivalent = single_column_cos2(cos2, 99, m, r)
+    np.testing.assert_allclose(probe_survival(equivalent, 99, m), probe_survival(cos2, 99, m, r), rtol=1e-6)
+    assert np.all((equivalent > 0) & (equivalent < cos2))
+    assert np.all(np.diff(equivalent) > 0)
+
+
+def test_tails_too_small_for_a_double_are_compared_by_their_logarithms():
+    cos2 = np.linspace(0.8, 0.9999, 400)  # the tail at 99 999 dimensions is below 1e-300 everywhere
+    equivalent = single_column_cos2(cos2, 99999, 1, 30)
+    assert np.all(np.diff(equivalent) > 0)
+    assert np.all(equivalent < cos2)
+    at, v, r = np.array([0.3]), 2000, 9
+    tail = log_betaincc(np.array([r / 2]), np.array([(v - r) / 2]), at)
+    one = single_column_cos2(at, v, 1, r)
+    assert log_betaincc(np.array([0.5]), np.array([(v - 1) / 2]), one) == pytest.approx(tail, rel=1e-12)
+    # both ways give the same where they meet
+    near = np.linspace(0.58, 0.6, 50)
+    steps = np.diff(single_column_cos2(near, 1400, 1, 9))
+    assert steps.min() > 0.9 * steps.max()
+
+
+def test_what_a_single_column_explains_stays_and_what_no_law_limits_tells_nothing():
+    assert single_column_cos2(np.array([0.3, 1.0, 0.0]), 20, 1, 1).tolist() == [0.3, 1.0, 0.0]
+    assert single_column_cos2(np.array([0.3, 1.0]), 20, 1, 20).tolist() == [0.0, 0.0]
+    assert single_column_cos2(np.array([1.0, 0.0]), 20, 1, 3).tolist() == [1.0, 0.0]
 
 
 def test_survival_keeps_the_digits_of_a_tiny_tail():

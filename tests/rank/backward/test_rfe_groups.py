@@ -260,9 +260,18 @@ def test_groups_work_with_any_estimator(estimator):
     X, y = make_data()
     found = RFE(estimator, groups=LABELS, standardize=False).fit(X, y)
     importances = clone(estimator).fit(X, y).feature_importances_
-    sums = [importances[columns].sum() for columns in MEMBERS]
-    assert found.group_order_[-1] == "abcdef"[int(np.argmin(sums))]
-    np.testing.assert_allclose(found.path_[-1].criterion, min(sums))
+    means = [importances[columns].mean() for columns in MEMBERS]
+    assert found.group_order_[-1] == "abcdef"[int(np.argmin(means))]
+    np.testing.assert_allclose(found.path_[-1].criterion, min(means))
+
+
+def test_a_large_group_of_noise_does_not_stay_for_its_size():
+    for seed in range(3):
+        rng = np.random.RandomState(seed)
+        X = rng.standard_normal((100, 26))
+        y = X[:, 25] + rng.standard_normal(100) > 0
+        found = RFE(groups=[*["noise"] * 24, "weak", "strong"]).fit(X, y)
+        assert found.group_order_[0] == "strong"
 
 
 def test_of_equal_groups_the_last_leaves_first():

@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics import accuracy_score, get_scorer, r2_score
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import KFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tamis import RFE
 from tamis.base import NothingKeptWarning
-from tamis.stop import MonteCarloProbe
+from tamis.stop import CrossValidation, MonteCarloProbe
 from tests.oracles import rfe as oracle
 
 SIZES = [(16, 24), (60, 8)]
@@ -430,3 +430,43 @@ def test_several_targets_go_to_estimators_that_take_them():
     for estimator in ("auto", SVC()):
         with pytest.raises(ValueError, match="y has 2 columns, and RFE explains one target"):
             RFE(estimator, stop=3).fit(X, Y)
+
+
+def in_other_units(seed=0):
+    """A table, the same in very different units, and classes that two columns tell."""
+    rng = np.random.RandomState(seed)
+    X = rng.standard_normal((80, 6))
+    y = (X[:, 0] + X[:, 1] + 0.5 * rng.standard_normal(80) > 0).astype(int)
+    return X, X * [1e-3, 1, 1, 1e3, 1, 1], y
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_folds_are_judged_by_the_model_that_predicts_in_the_end(standardize, weighted):
+    X, rescaled, y = in_other_units()
+    X = rescaled if standardize else X
+    weight = np.random.RandomState(0).randint(1, 4, 80).astype(float) if weighted else None
+    model, folds = LogisticRegression(), list(KFold(3).split(X))
+    found = RFE(model, stop=CrossValidation(model, cv=folds), standardize=standardize).fit(X, y, sample_weight=weight)
+    for (train, test), scores in zip(folds, found.stop_.fold_scores, strict=True):
+        for k, score in zip(found.stop_.curve_at, scores, strict=True):
+            part = RFE(model, stop=int(k), standardize=standardize)
+            part.fit(X[train], y[train], sample_weight=None if weight is None else weight[train])
+            held_out = None if weight is None else weight[test]
+            assert part.score(X[test], y[test], sample_weight=held_out) == pytest.approx(score)
+
+
+@pytest.mark.parametrize("estimator", [None, LogisticRegression(), make_pipeline(StandardScaler(), LinearSVC())])
+def test_units_do_not_matter_to_cross_validation(estimator):
+    X, rescaled, y = in_other_units()
+    rule = CrossValidation(estimator, cv=3)
+    one, other = RFE(stop=rule).fit(X, y), RFE(stop=rule).fit(rescaled, y)
+    np.testing.assert_array_equal(one.support_, other.support_)
+    np.testing.assert_allclose(one.stop_.fold_scores, other.stop_.fold_scores)
+
+
+def test_sparse_columns_are_only_scaled_for_cross_validation():
+    X, _, y = in_other_units()
+    X[np.abs(X) < 0.5] = 0
+    found = RFE(stop=CrossValidation(LogisticRegression(), cv=3)).fit(sparse.csr_array(X * [1e-3, 1, 1, 1e3, 1, 1]), y)
+    assert found.stop_.fold_scores.max() > 0.8

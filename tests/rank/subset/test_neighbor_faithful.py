@@ -1,6 +1,7 @@
 """Neighbor-faithful selection: the features whose nearest neighbors recover all features."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -242,3 +243,45 @@ def test_a_rule_that_tells_the_number_late_gets_the_set_of_that_number():
     X = table()
     found = NeighborFaithful(stop=IntrinsicDimension()).fit(X)
     np.testing.assert_array_equal(found.order_, NeighborFaithful(stop=found.n_features_).fit(X).order_)
+
+
+def test_with_columns_that_stay_it_still_keeps_as_many_as_recover_all():
+    for seed in range(3):
+        X = table((100, 16), seed)
+        free = NeighborFaithful().fit(X)
+        for keep in ([0], [15, 3], list(range(6))):
+            found = NeighborFaithful(keep=keep).fit(X)
+            assert found.support_[keep].all()
+            assert found.order_[: len(keep)].tolist() == keep
+            assert found.fit_ >= fit_score(X, None) - FITPlateau().tolerance - 1e-9
+            assert found.stop_.curve_at[0] >= len(keep)
+            assert found.n_features_ <= free.n_features_ + len(keep)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_few_sets_that_hold_what_stays_are_better(k):
+    for seed in range(5):
+        X = table((30, 9), seed)
+        sets = [members for members in combinations(range(9), k) if 4 in members]
+        every = np.array([loo_fit(X, np.array(members), 5) for members in sets])
+        found = NeighborFaithful(stop=k, keep=[4]).fit(X)
+        assert found.support_[4]
+        assert found.order_.size == k
+        assert found.fit_ <= every.max() + 1e-12
+        assert np.mean(every > found.fit_ + 1e-12) < 0.1
+
+
+def test_a_copy_of_a_column_that_stays_is_not_ranked():
+    X = np.column_stack([table(), table()[:, 3]])
+    found = NeighborFaithful(stop=5, keep=[30]).fit(X)
+    assert found.order_[0] == 30
+    assert found.order_.size == 5
+    assert np.isnan(found.scores_[3])
+    assert np.isfinite(found.scores_[30])
+
+
+def test_as_many_stay_as_are_named_whatever_the_number_asked_for():
+    assert np.flatnonzero(NeighborFaithful(stop=1, keep=[7, 2]).fit(table()).support_).tolist() == [2, 7]
+    nested = NeighborFaithful(stop=None, keep=[7, 2]).fit(table())
+    assert nested.order_[:2].tolist() == [7, 2]
+    assert nested.order_.size == 30

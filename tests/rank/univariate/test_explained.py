@@ -8,6 +8,7 @@ from tamis import CorrelationScore, FisherScore
 from tamis.base import ColumnCandidates, GroupCandidates
 from tamis.stop import MonteCarloProbe
 from tamis.stop._monte_carlo_probe import _one_draw
+from tests.oracles.probe_law import single_column
 
 N, D = 50, 6
 GROUPS = [0, 0, 1, 2, 2, 2]
@@ -69,8 +70,28 @@ def test_a_group_is_judged_on_the_rows_in_which_all_of_its_columns_are_available
     X, y = table(), target(kind)
     found = CorrelationScore(stop=None, groups=GROUPS).fit(X, y)
     Y = indicators(y) if kind == "four" else y
-    expected = [r2_on_available_rows(X[:, np.array(GROUPS) == g], Y, np.ones(N)) for g in GROUPS]
+    expected = []
+    for g in GROUPS:
+        columns = X[:, np.array(GROUPS) == g]
+        n_rows = np.count_nonzero(~np.isnan(columns).any(axis=1))
+        explained = r2_on_available_rows(columns, Y, np.ones(N)) * N / n_rows
+        n_targets = {"quantity": 1, "four": 3, "several": 2}[kind]
+        expected.append(single_column(explained, n_rows - 1, n_targets, columns.shape[1]) * n_rows / N)
     np.testing.assert_allclose(found.scores_, expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("method", [CorrelationScore, FisherScore])
+def test_a_large_group_of_noise_neither_outranks_nor_hides_a_single_column(method):
+    n_first = n_kept = 0
+    for seed in range(10):
+        rng = np.random.RandomState(seed)
+        levels, y = rng.randint(25, size=250), rng.randint(2, size=250)
+        X = np.column_stack([levels[:, None] == np.arange(25), rng.standard_normal(250) + 0.6 * y])
+        found = method(groups=["noise"] * 25 + ["number"]).fit(X, y)
+        n_first += found.group_order_[0] == "number"
+        n_kept += found.support_[-1]
+    assert n_first == 10
+    assert n_kept >= 9
 
 
 @pytest.mark.parametrize("kind", ["two", "four"])

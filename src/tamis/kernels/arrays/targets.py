@@ -113,15 +113,20 @@ def _several_quantities(y: np.ndarray, task: str) -> np.ndarray:
             f"y has {y.shape[1]} columns, which are several quantities; give classes as one column of labels, or "
             "labels that go together as columns of 0 and 1 with task='regression'"
         )
+    values = as_quantities(y)
+    if (constant := np.flatnonzero(np.all(values == values[0], axis=0))).size:
+        raise ValueError(f"column {constant[0]} of y is constant: there is nothing to explain; leave it out")
+    return values
+
+
+def as_quantities(y: np.ndarray) -> np.ndarray:
+    """A target of several columns as numbers, or an error that says what to give instead."""
     try:
-        values = y.astype(float)
+        return y.astype(float)
     except (TypeError, ValueError):
         raise ValueError(
             f"y has {y.shape[1]} columns, not all of which are numbers; give labels as columns of 0 and 1"
         ) from None
-    if (constant := np.flatnonzero(np.all(values == values[0], axis=0))).size:
-        raise ValueError(f"column {constant[0]} of y is constant: there is nothing to explain; leave it out")
-    return values
 
 
 def encode_classes(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

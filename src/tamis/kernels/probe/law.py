@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincc, ndtri
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, ndtri
+
+_SMALLEST_TAIL = 1e-280  # below it logarithms are compared
+_MOST_TERMS = 500  # of a continued fraction; in the far tail ten or so suffice
+_BISECTIONS = 60  # digits of a double
 
 
 def probe_survival(cos2: Any, dof: float, n_targets: int = 1, n_columns: Any = 1) -> Any:
@@ -29,6 +33,51 @@ def probe_survival(cos2: Any, dof: float, n_targets: int = 1, n_columns: Any = 1
     n_columns : int or ndarray
         Dimension r of the random subspace.
     """
+    is_free, a, b, share = _beta_law(cos2, dof, n_targets, n_columns)
+    survival = np.where(is_free, betaincc(a, b, share), 1.0)
+    return float(survival) if survival.ndim == 0 else survival
+
+
+def single_column_cos2(cos2: Any, dof: Any, n_targets: int, n_columns: Any) -> np.ndarray:
+    """Squared cosine at which a random direction is as rare as a random subspace is at ``cos2``.
+
+    The solution c of ``probe_survival(c, v, m, 1) == probe_survival(cos2, v, m, r)``: what subspaces of different
+    dimensions explain becomes comparable, and what a single column explains stays as it is. Tails too small for a
+    double are compared by their logarithms.
+
+    Parameters
+    ----------
+    cos2, dof, n_targets, n_columns
+        As in :func:`probe_survival`; arrays of one shape, or to be broadcast.
+
+    Returns
+    -------
+    ndarray
+        At most ``cos2``; 0 for subspaces that intersect with the targets whatever these are.
+    """
+    cos2, dof, r = np.broadcast_arrays(np.asarray(cos2, dtype=float), dof, np.asarray(n_columns, dtype=float))
+    equivalent = cos2.copy()
+    wide = r > 1
+    equivalent[wide] = _single_column_cos2(cos2[wide], dof[wide].astype(float), float(n_targets), r[wide])
+    return equivalent
+
+
+def _single_column_cos2(cos2: np.ndarray, dof: np.ndarray, m: float, r: np.ndarray) -> np.ndarray:
+    is_free, a, b, share = _beta_law(cos2, dof, m, r)
+    survival, rest = np.where(is_free, betaincc(a, b, share), 1.0), np.maximum(dof - m, 1.0) / 2
+    below = np.where(is_free, betainc(a, b, share), 0.0)
+    # the smaller of the two tails, which keeps its digits
+    equivalent = np.where(survival < 0.5, betainccinv(m / 2, rest, survival), betaincinv(m / 2, rest, below))
+    equivalent = np.minimum(equivalent, cos2)
+    far = np.flatnonzero(is_free & (survival < _SMALLEST_TAIL) & (share < 1.0))
+    if far.size:
+        tail = log_betaincc(a[far], b[far], share[far])
+        equivalent[far] = _solve_log_tail(tail, m / 2, (dof[far] - m) / 2, cos2[far])
+    return np.where(is_free & (share >= 1.0), 1.0, equivalent)
+
+
+def _beta_law(cos2: Any, dof: Any, n_targets: float, n_columns: Any) -> tuple[np.ndarray, ...]:
+    """Whether the law of :func:`probe_survival` exists, its two parameters, and where it is asked for."""
     m, r = float(n_targets), np.asarray(n_columns, dtype=float)
     has_root = (np.minimum(m, r) > 1) & (m**2 + r**2 > 5)  # otherwise the law of one direction, t = 1
     t = np.sqrt(np.divide(m**2 * r**2 - 4, m**2 + r**2 - 5, out=np.ones_like(r), where=has_root))
@@ -37,8 +86,37 @@ def probe_survival(cos2: Any, dof: float, n_targets: int = 1, n_columns: Any = 1
     share = np.where(np.asarray(cos2) >= 1.0, 1.0, np.where(t == 1.0, np.clip(cos2, 0.0, 1.0), share))
     # where m + r > v the two always intersect, so that anything explains everything
     is_free = (rest > 0) & (r > 0) & (m + r <= dof)
-    survival = np.where(is_free, betaincc(np.maximum(m * r / 2, 0.5), np.where(is_free, rest, 1.0) / 2, share), 1.0)
-    return float(survival) if survival.ndim == 0 else survival
+    return np.asarray(is_free), np.maximum(m * r / 2, 0.5), np.where(is_free, rest, 1.0) / 2, share
+
+
+def log_betaincc(a: Any, b: Any, x: np.ndarray) -> np.ndarray:
+    """Logarithm of the upper tail of Beta(a, b) at ``x`` above its mean, which may be too small for a double.
+
+    The continued fraction of ``I_z(b, a)``, ``z = 1 - x`` (DLMF 8.17.22), by the modified method of Lentz.
+    """
+    z = 1.0 - x
+    c, d = np.ones_like(z), 1.0 / (1.0 - (a + b) * z / (b + 1.0))
+    fraction = d
+    for k in range(1, _MOST_TERMS):
+        even = k * (a - k) * z / ((b + 2 * k - 1.0) * (b + 2 * k))
+        d, c = 1.0 / (1.0 + even * d), 1.0 + even / c
+        fraction = fraction * d * c
+        odd = -(b + k) * (a + b + k) * z / ((b + 2 * k) * (b + 2 * k + 1.0))
+        d, c = 1.0 / (1.0 + odd * d), 1.0 + odd / c
+        fraction = fraction * d * c
+        if np.all(np.abs(d * c - 1.0) < np.finfo(float).eps):
+            break
+    return b * np.log(z) + a * np.log(x) - np.log(b) - betaln(a, b) + np.log(fraction)
+
+
+def _solve_log_tail(tail: np.ndarray, a: float, b: np.ndarray, highest: np.ndarray) -> np.ndarray:
+    """Where the logarithm of the upper tail of Beta(a, b) is ``tail``: bisection of -log(1 - x) below ``highest``."""
+    low, high = np.zeros_like(tail), -np.log1p(-highest)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        is_above = log_betaincc(a, b, -np.expm1(-middle)) < tail
+        low, high = np.where(is_above, low, middle), np.where(is_above, middle, high)
+    return -np.expm1(-(low + high) / 2)
 
 
 def best_of(survival: float, n_candidates: int) -> float:

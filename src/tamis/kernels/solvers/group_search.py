@@ -31,7 +31,7 @@ import numpy as np
 
 from tamis.kernels.arrays.columns import Columns, to_numpy
 from tamis.kernels.arrays.tolerances import DEPENDENT, EXPLAINED, REDUNDANT, TIE, Tolerance
-from tamis.kernels.probe.law import probe_survival
+from tamis.kernels.probe.law import probe_survival, single_column_cos2
 
 # Eigenvalue of the Gram matrix of a group's unit columns below which a direction is rounding. Columns are taken as long
 # as 1e-10 of their squared norm remains (REDUNDANT); ten nearly dependent ones may have an eigenvalue far below that.
@@ -195,8 +195,12 @@ class GroupSearch:
         return counts
 
     def explained(self) -> np.ndarray:
-        """``1 - Lambda`` of every group now."""
-        return self.judge()[0]
+        """What every group explains now, as the squared cosine of a single column that chance would beat as often."""
+        whitener = self._whitener()
+        if whitener is None:
+            return np.zeros(len(self.members))
+        explained, _, rank = self._judge(whitener)
+        return single_column_cos2(explained, self.dof, whitener.shape[1], rank)
 
     def target_basis(self) -> np.ndarray:
         """Orthonormal basis of the columns of ``P Y``; without columns if Y is explained."""
@@ -204,11 +208,13 @@ class GroupSearch:
         return self.Y[:, :0] if whitener is None else self.Y @ whitener
 
     def explained_of(self, bases: Sequence[np.ndarray]) -> np.ndarray:
-        """``1 - Lambda`` of every group for each of other targets, orthonormal and off the basis."""
+        """The same for each of other targets, orthonormal and off the basis."""
         product = to_numpy(self.columns.dot(self.columns.as_array(np.concatenate(bases, axis=1))))
         product = (product * self._scale[:, None]).reshape(len(product), len(bases), -1)
         nums = ([product[stack.columns, b] for stack in self._stacks] for b in range(len(bases)))
-        return np.array([self._survival(num, product.shape[2])[0] for num in nums])
+        judged = [self._survival(num, product.shape[2]) for num in nums]
+        explained, _, rank = (np.array(each) for each in zip(*judged, strict=True))
+        return single_column_cos2(explained, self.dof, product.shape[2], rank)
 
     def survivals_against(self, U: np.ndarray) -> np.ndarray:
         """That chance of every remaining group, for other orthonormal targets in the same space; 1 for the others."""

@@ -177,9 +177,15 @@ def fit_given_estimator(
     """A copy of an estimator, fitted on the columns, behind a ``StandardScaler`` if they are to be standardized."""
     if not standardize:
         return fit_weighted(clone(estimator), columns, y, sample_weight)
+    scaler = fit_standard_scaler(columns, sample_weight)
+    model = fit_weighted(clone(estimator), scaler.transform(columns), y, sample_weight)
+    return Pipeline([("standardize", scaler), ("estimator", model)])
+
+
+def fit_standard_scaler(columns: Any, sample_weight: np.ndarray | None) -> StandardScaler:
+    """Zero mean and unit variance; sparse columns are only scaled."""
     scaler = StandardScaler(with_mean=not sparse.issparse(columns)).set_output(transform="default")
-    scaled = scaler.fit(columns, sample_weight=sample_weight).transform(columns)
-    return Pipeline([("standardize", scaler), ("estimator", fit_weighted(clone(estimator), scaled, y, sample_weight))])
+    return scaler.fit(columns, sample_weight=sample_weight)
 
 
 def fit_constant_model(columns: Any, y: np.ndarray, sample_weight: np.ndarray | None, *, task: str) -> Any:

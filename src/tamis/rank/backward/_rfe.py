@@ -37,7 +37,12 @@ from tamis.rank.backward._exact_training import (
     train_exactly,
 )
 from tamis.rank.backward._kept_model import constant_model, train_kept_model
-from tamis.rank.backward._kept_predictor import KeptColumnsPredictor, fit_constant_model, fit_given_estimator
+from tamis.rank.backward._kept_predictor import (
+    KeptColumnsPredictor,
+    fit_constant_model,
+    fit_given_estimator,
+    fit_standard_scaler,
+)
 from tamis.rank.backward._learners import LOSSES, Learner, pose_subproblems, read_estimator, resolve_task
 from tamis.rank.backward._refit_solver import RefitSolver, prepare_for_refit
 from tamis.rank.backward._weight_elimination import GroupWeightElimination, WeightElimination
@@ -81,7 +86,8 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group stay or go together.
     group_norm : {"l2", "l1"}, default="l2"
-        Sum of squared weights, which is what :math:`W^2` loses, or of absolute weights (Lal et al. 2004).
+        Squared weights, whose sum is what :math:`W^2` loses, or absolute weights (Lal et al. 2004); their mean over
+        the columns of a group, so that a group does not stay for its size.
     multiclass : {"ovr", "ovo", "multinomial"}, default="ovr"
         One model per class or pair of classes, or, of logistic regression, one of all classes.
     epsilon : float, default=0.1
@@ -89,7 +95,8 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     class_weight : dict, "balanced" or None, default=None
     task : {"auto", "regression", "classification"}, default="auto"
     standardize : bool, default=True
-        Give columns zero mean and unit variance first (sparse ones are only scaled): units do not matter then.
+        Give columns zero mean and unit variance first (sparse ones are only scaled): units do not matter then. This
+        holds for the ranking, for ``estimator_`` and for the models by which ``stop=CrossValidation(...)`` judges.
     tol : float, default=1e-10
         Largest violation of optimality of every model.
     importance_getter : str or callable, default="auto"
@@ -134,8 +141,8 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     handed on where the given estimator says that it takes them.
 
     Deviations from the paper: intercepts are not penalized (those of a given ``LinearSVC`` are, as there); of equal
-    features the last one is eliminated first. scikit-learn's ``RFE`` takes a fraction of all features as ``step``, here
-    it is of the remaining ones.
+    features the last one is eliminated first; the criterion of a group is per column. scikit-learn's ``RFE`` takes a
+    fraction of all features as ``step``, here it is of the remaining ones.
 
     References
     ----------
@@ -245,6 +252,10 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
         with limit_blas_threads(candidates.table.shape[0] * min(candidates.table.shape)):
             self.estimator_ = self._fit_on_kept(candidates, np.asarray(y), np.flatnonzero(self.support_))
         return found
+
+    def fit_scaler(self, columns: Any, sample_weight: np.ndarray | None) -> Any:
+        """As for ``estimator_``, so that folds are judged by models like it."""
+        return fit_standard_scaler(columns, sample_weight) if self.standardize else None
 
     def _start_elimination(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState

@@ -61,7 +61,10 @@ class WeightElimination(Elimination):
 
 
 class GroupWeightElimination(WeightElimination):
-    """Groups of columns by the same, or by the sum of their absolute weights.
+    """Groups of columns by the same, or by their absolute weights, per column.
+
+    What a group of noise contributes grows with the number of its columns: without the division large groups would
+    stay for their size.
 
     Parameters
     ----------
@@ -87,14 +90,15 @@ class GroupWeightElimination(WeightElimination):
         return self._remaining.size
 
     def criteria(self) -> np.ndarray:
-        """Of each group: the change of the squared norm without it, or the sum over its columns."""
+        """Of each group, per column: the change of the squared norm without it, or the sum over its columns."""
         groups = [self.members[g] for g in self._remaining]
+        sizes = np.array([columns.size for columns in groups])
         if self.norm == "l2" and (whole := self.solver.group_criteria(groups)) is not None:
-            return whole
+            return whole / sizes
         values = np.zeros(sum(columns.size for columns in self.members))
         criteria = self.solver.criteria()
         values[self.solver.features] = criteria if self.norm == "l2" else np.sqrt(criteria)
-        return np.array([values[columns].sum() for columns in groups])
+        return np.array([values[columns].sum() for columns in groups]) / sizes
 
     def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
         """The groups of the least criteria."""

@@ -170,6 +170,7 @@ class TreeSelector(WeightedRanker):
 
     one_shot: ClassVar[bool] = False  # copies of a feature that the tree uses have no score, though they are as good
     provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {
+        "biased_scores",
         "groups",
         "missing",
         "own_choice",

@@ -11,6 +11,8 @@ follows from ``g_j = z_j' K_S z_j = sum_{b in S} (z_j' z_b)^2``, which one produ
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from tamis.kernels.arrays.tolerances import TIE
@@ -43,11 +45,16 @@ class AlignmentSearch:
         ``c_j``.
     kept : sequence of int
         Columns to begin with.
+    forced : sequence of int
+        Those of them that are never swapped.
     """
 
-    def __init__(self, Y: np.ndarray, affinity: np.ndarray, kept: list[int] | None = None) -> None:
+    def __init__(
+        self, Y: np.ndarray, affinity: np.ndarray, kept: list[int] | None = None, forced: Collection[int] = ()
+    ) -> None:
         self.Y = Y
         self.affinity = affinity
+        self.forced = forced
         self.kept: list[int] = []
         self._is_kept = np.zeros(affinity.size, dtype=bool)
         self._norm4 = np.einsum("ij,ij->j", Y, Y, dtype=float) ** 2
@@ -99,9 +106,9 @@ class AlignmentSearch:
         return numerator / np.sqrt(np.maximum(norm2, 1e-12 * self._norm2))
 
     def by_least_loss(self) -> list[int]:
-        """The columns of the set, that whose removal leaves the largest alignment first."""
+        """The columns that may be swapped, that whose removal leaves the largest alignment first."""
         order = np.lexsort((np.array(self.kept), -self.alignment_without()))
-        return [self.kept[place] for place in order]
+        return [self.kept[place] for place in order if self.kept[place] not in self.forced]
 
     def extend(self, size: int) -> None:
         """Add the best column, again and again, up to ``size`` of them."""

@@ -7,7 +7,7 @@ table with the same products and fewer rows, or on some of its rows where it is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -48,16 +48,20 @@ class FaithfulSet:
         At most ``n_samples - 1``.
     rng : RandomState
         For the rows that stand for all where there are many; not used otherwise.
+    keep : sequence of int
+        Columns of ``X`` that every set holds, as far as they vary and are no copies of each other.
 
     Attributes
     ----------
     columns : ndarray
         Indices in ``X`` of the distinct columns; all results are places among these.
+    forced : list of int
+        Places of those of ``keep``.
     """
 
-    def __init__(self, X: np.ndarray, n_neighbors: int, rng: np.random.RandomState) -> None:
+    def __init__(self, X: np.ndarray, n_neighbors: int, rng: np.random.RandomState, keep: Sequence[int] = ()) -> None:
         Z, norm2 = center_columns(X, scale=True)
-        self.columns = distinct_columns(Z, norm2)
+        self.columns = _distinct_columns(Z, norm2, keep)
         if not self.columns.size:
             raise ValueError(f"no column of X varies, up to rounding, among the {len(X)} samples looked at")
         Z = Z.astype(np.float64 if Z.size <= _SINGLE else np.float32, copy=False)
@@ -75,16 +79,22 @@ class FaithfulSet:
                 self.columns, self.Z, self._table = self.columns[seen], self.Z[:, seen], self._table[:, seen]
         self._table_gram = gram_of_rows(self._table)
         self._forms = quadratic_forms(self._table, self._table_gram)
+        place = {column: i for i, column in enumerate(self.columns.tolist())}
+        self.forced = [place[column] for column in keep if column in place]
 
     def _rank(self, alpha: float) -> Iterator[tuple[int, float]]:
-        return rank_columns(RidgeSearch(self._table, alpha, self._table_gram, self._forms), MAX_GREEDY)
+        return rank_columns(RidgeSearch(self._table, alpha, self._table_gram, self._forms, self.forced), MAX_GREEDY)
 
     def order(self, kept: list[int] | None = None) -> Iterator[tuple[int, float]]:
-        """All columns, or those given, each with what ridge regression explains more with it, as a share of all."""
+        """All columns, or those given, each with what ridge regression explains more with it, as a share of all.
+
+        Forced columns, which must be among those given, come first.
+        """
         if kept is None:
             yield from self._rank(ORDER_ALPHA)
             return
-        search = RidgeSearch(self._table[:, kept], ORDER_ALPHA, self._table_gram, self._forms[kept])
+        first = [kept.index(column) for column in self.forced]
+        search = RidgeSearch(self._table[:, kept], ORDER_ALPHA, self._table_gram, self._forms[kept], first)
         for place, gain in rank_columns(search, MAX_GREEDY):
             yield kept[place], gain
 
@@ -93,11 +103,11 @@ class FaithfulSet:
         return fit_among(*nearest_rows(self.Z, kept, self.n_neighbors), self.gram, self.n_neighbors)
 
     def starts(self, size: int) -> Iterator[Start]:
-        """Sets of one size, each found in another way; beyond ``MAX_GREEDY`` by ridge regression only."""
+        """Sets of one size, at least that of ``forced``; beyond ``MAX_GREEDY`` by ridge regression only."""
         affinities = component_affinities(self._table, self._table_gram, _COMPONENTS)
         for r, affinity in zip(_COMPONENTS, affinities, strict=True):
             if size <= MAX_GREEDY:
-                search = AlignmentSearch(self._table, affinity)
+                search = AlignmentSearch(self._table, affinity, self.forced, self.forced)
                 search.extend(size)
                 search.improve(_MAX_SWAPS)
                 yield Start(f"alignment, {r} components", search.kept, affinity, self.fit(search.kept))
@@ -107,5 +117,13 @@ class FaithfulSet:
 
     def improvement(self, start: Start) -> SwapSearch:
         """The local search from a start."""
-        alignment = AlignmentSearch(self._table, start.affinity, start.kept)
+        alignment = AlignmentSearch(self._table, start.affinity, start.kept, self.forced)
         return SwapSearch(self.Z, self.gram, alignment, self.n_neighbors, self._queries)
+
+
+def _distinct_columns(Z: np.ndarray, norm2: np.ndarray, keep: Sequence[int]) -> np.ndarray:
+    """Columns that vary, one of all copies: one of ``keep`` where it is among these, else the first."""
+    if not len(keep):
+        return distinct_columns(Z, norm2)
+    order = np.concatenate([keep, np.setdiff1d(np.arange(norm2.size), keep)]).astype(int)
+    return np.sort(order[distinct_columns(Z[:, order], norm2[order])])

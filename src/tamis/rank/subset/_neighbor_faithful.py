@@ -43,7 +43,8 @@ class NeighborFaithful(SequentialRanker):
     stop : rule, str, int, float or None, default="auto"
         How many to keep; "auto" stops where the features kept recover all features as well as more of them would.
     keep, exclude, min_features : columns, columns, int, default=None
-        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep.
+        As for every ranker: columns that stay, columns that are not ranked, and the fewest to keep. Every set that is
+        looked at holds the columns that stay.
     n_neighbors : int, default=5
         p; where there are fewer other samples, all of these.
     polish : bool, default=True
@@ -143,10 +144,11 @@ class NeighborFaithful(SequentialRanker):
     def _rng(self) -> np.random.RandomState:
         return super()._rng() if self.random_state is not None else np.random.RandomState(0)
 
-    def _search(self, X: np.ndarray, rng: np.random.RandomState) -> FaithfulSet:
+    def _search(self, candidates: Candidates, rng: np.random.RandomState) -> FaithfulSet:
+        X = candidates.table
         rows = draw_rows(len(X), self.max_samples, rng)
         X = X if rows is None else X[rows]
-        return FaithfulSet(rescale_columns(X), min(self.n_neighbors, len(X) - 1), rng)
+        return FaithfulSet(rescale_columns(X), min(self.n_neighbors, len(X) - 1), rng, candidates.keep.tolist())
 
     def _ranking(self, candidates: Candidates, path: Sequence[Step]) -> Ranking:
         n_rows = len(candidates.table)
@@ -156,7 +158,7 @@ class NeighborFaithful(SequentialRanker):
     def _steps(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Iterator[Step]:
-        return self._in_order(self._search(candidates.table, rng))
+        return self._in_order(self._search(candidates, rng))
 
     def _in_order(self, search: FaithfulSet, kept: list[int] | None = None) -> Iterator[Step]:
         for column, gain in search.order(kept):
@@ -168,8 +170,8 @@ class NeighborFaithful(SequentialRanker):
         """The best set of the given size before all others; without one, the nested order."""
         if n_top is None:
             return super()._rank_top(candidates, y, rng, None)
-        search = self._search(candidates.table, rng)
-        kept, certificate = self._find(search, n_top)
+        search = self._search(candidates, rng)
+        kept, certificate = self._find(search, max(n_top, len(search.forced)))
         path = list(track(self, self._in_order(search, kept), task_name="order", total=search.columns.size))
         return replace(self._ranking(candidates, path), certificate={"converged": True, **certificate})
 

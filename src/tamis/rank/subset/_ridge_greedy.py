@@ -15,7 +15,7 @@ The ridge keeps the denominator away from zero: no digits are lost, unlike in le
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -37,10 +37,15 @@ class RidgeSearch:
         K; there may be more columns to explain than to choose from.
     forms : ndarray of shape (n_columns,)
         ``z_j' K z_j``.
+    first : sequence of int
+        Columns that are chosen before all others, whatever their gain.
     """
 
-    def __init__(self, Y: np.ndarray, alpha: float, gram: np.ndarray, forms: np.ndarray) -> None:
+    def __init__(
+        self, Y: np.ndarray, alpha: float, gram: np.ndarray, forms: np.ndarray, first: Sequence[int] = ()
+    ) -> None:
         self.Y = Y
+        self.first = first
         self.alpha = alpha
         self.gram = gram
         self._unexplained = np.einsum("ij,ij->j", Y, Y, dtype=float)
@@ -59,7 +64,7 @@ class RidgeSearch:
         tie = TIE.of(self.Y)
         while not self._is_chosen.all():
             gains = self.gains()
-            column = first_largest(gains, tie)
+            column = self.first[self._n_chosen] if self._n_chosen < len(self.first) else first_largest(gains, tie)
             self._downdate(column)
             yield column, float(gains[column])
 

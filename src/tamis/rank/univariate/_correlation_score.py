@@ -43,9 +43,14 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
     center : bool, default=True
         False gives the cosine of the vectors as they are.
     groups : array-like of shape (n_features,) or mapping, default=None
-        A label per column, or label -> columns (names or places): columns of a group stay or go together, by
-        their squared multiple correlation with the target (one minus Wilks' lambda with more than two classes or
-        several targets), which grows with the number of columns; on the rows in which all of them are available.
+        A label per column, or label -> columns (names or places): columns of a group stay or go together. A group of
+        r columns is scored by the squared correlation :math:`c` at which a single random column is as rare as r
+        random columns are at the squared multiple correlation :math:`R^2` of the group,
+
+        .. math:: P(\mathrm{Beta}(\tfrac12, \tfrac{v-1}2) > c) = P(\mathrm{Beta}(\tfrac r2, \tfrac{v-r}2) > R^2),
+
+        on the rows in which all of them are available: :math:`R^2` itself grows with the number of columns. With more
+        than two classes or several targets it is one minus Wilks' lambda, with its law.
 
     Attributes
     ----------

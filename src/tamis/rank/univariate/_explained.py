@@ -12,7 +12,10 @@ from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 
 
 def explained_shares(candidates: Candidates, targets: np.ndarray, *, center: bool) -> np.ndarray:
-    """Squared multiple correlation of every column with the targets, or one minus Wilks' lambda of every group.
+    """Squared multiple correlation of every column, or group of columns, with the targets.
+
+    That of a group, one minus Wilks' lambda where there are several targets, grows with the number of its columns. It
+    is given as that of a single column that chance would beat as often, so that groups of different sizes compare.
 
     Where values are missing: on the rows in which the column, or all columns of the group, are available, times their
     share of all rows.
@@ -69,7 +72,7 @@ def _search(columns: Columns, members: list[np.ndarray] | None, targets: np.ndar
 
 
 def _share_of_group(candidates: Candidates, members: np.ndarray, targets: np.ndarray, center: bool) -> float:
-    """One minus Wilks' lambda of a group on the rows in which all of its columns are available, times their share."""
+    """What a group explains on the rows in which all of its columns are available, times their share."""
     columns = candidates.table[:, members]
     rows = np.flatnonzero(~np.isnan(columns).any(axis=1))
     weight = np.ones(len(columns)) if candidates.sample_weight is None else candidates.sample_weight

@@ -47,9 +47,10 @@ class FisherScore(WeightedRanker):
     threshold : float, default=None
         Features at or below it are not ranked (Gadat and Younes preselect above 0.01 with ``form="unbiased"``).
     groups : array-like of shape (n_features,) or mapping, default=None
-        A label per column, or label -> columns (names or places): columns of a group stay or go together. Their
-        score is :math:`1 / \Lambda - 1` with Wilks' lambda :math:`\Lambda = \det W / \det T`, the scatter matrices
-        within classes and in total: the Fisher score for one column, and growing with their number.
+        A label per column, or label -> columns (names or places): columns of a group stay or go together. With Wilks'
+        lambda :math:`\Lambda = \det W / \det T`, the scatter matrices within classes and in total, their Fisher score
+        would be :math:`1 / \Lambda - 1`, which grows with the number of columns; the score is that of a single column
+        that a random one is as unlikely to reach as random columns are to reach :math:`\Lambda`.
 
     Attributes
     ----------

@@ -1,0 +1,69 @@
+"""Which values a target may hold: numbers, booleans or labels."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+_KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("numbers", (Real, Decimal, np.bool_)),
+    ("text", (str,)),
+    ("bytes", (bytes,)),
+    ("dates", (date, np.datetime64)),
+    ("durations", (timedelta, np.timedelta64)),
+)
+_INSTEAD = {
+    "dates": "give a quantity, such as days, (y - y.min()) / np.timedelta64(1, 'D'), or labels, such as years",
+    "durations": "give a quantity, such as days, y / np.timedelta64(1, 'D')",
+}
+
+
+def check_target_values(values: np.ndarray) -> np.ndarray:
+    """Refuse targets that hold neither numbers nor labels; numbers that are held as objects come back as numbers.
+
+    Parameters
+    ----------
+    values : ndarray
+        Without missing values.
+    """
+    if values.ndim > 2:
+        raise ValueError(f"y has {values.ndim} dimensions: give one target per row, or a column for each of several")
+    if values.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y holds complex numbers; give its parts as quantities")
+    if values.dtype.kind in "mM":
+        kind = "dates" if values.dtype.kind == "M" else "durations"
+        raise ValueError(f"y holds {kind}; {_INSTEAD[kind]}")
+    return _check_objects(values) if values.dtype.kind == "O" else values
+
+
+def _check_objects(values: np.ndarray) -> np.ndarray:
+    items = values.ravel().tolist()
+    kinds = {kind: _kind_of(kind) for kind in set(map(type, items))}
+    first: dict[str, Any] = {}
+    for item in items:
+        first.setdefault(kinds[type(item)], item)
+    for kind, item in first.items():
+        if kind == "others":
+            raise ValueError(f"y holds values of type {type(item).__name__}; give numbers or labels")
+        if kind in _INSTEAD:
+            raise ValueError(f"y holds {kind}; {_INSTEAD[kind]}")
+    if len(first) > 1 and values.ndim == 1:
+        examples = " and ".join(repr(item) for item in first.values())
+        what = f"y holds both {' and '.join(first)}, such as {examples}"
+        raise ValueError(f"{what}; mend the values, or give all as labels: y.astype(str)")
+    return _as_numbers(values) if list(first) == ["numbers"] else values
+
+
+def _kind_of(kind: type) -> str:
+    """What the values of a type are; "others" for lists and the like."""
+    return next((name for name, types in _KINDS if issubclass(kind, types)), "others")
+
+
+def _as_numbers(values: np.ndarray) -> np.ndarray:
+    """Whole numbers and booleans as such, others as floats."""
+    numbers: Any = np.array(values.tolist())
+    return numbers if numbers.dtype.kind in "fiub" else values.astype(float)
