@@ -1,5 +1,22 @@
-"""Settings that must stand before scipy is imported."""
+"""Settings that must stand before scipy is imported; calls in the background that last."""
 
 import os
+from types import SimpleNamespace
+
+import pytest
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # without it scikit-learn refuses Array-API input
+
+
+@pytest.fixture
+def calls_that_last(monkeypatch):
+    """Every call in the background gives three signs of life, however short it is."""
+    from tamis.kernels import background
+
+    wait, seen = background.wait, []
+
+    def wait_longer(calls, timeout):
+        seen.append(calls[0])
+        return SimpleNamespace(done=set()) if seen.count(calls[0]) <= 3 else wait(calls, timeout)
+
+    monkeypatch.setattr(background, "wait", wait_longer)

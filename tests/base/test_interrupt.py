@@ -2,10 +2,13 @@
 
 import os
 import signal
+import threading
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.tree import DecisionTreeClassifier
 
 from tamis import (
     NDFS,
@@ -17,11 +20,15 @@ from tamis import (
     GramSchmidt,
     LaplacianScore,
     Lasso,
+    MarginLP,
     MaxVariance,
+    PCALeverage,
     PerceptronElimination,
     SVMBoundElimination,
+    TreeSelector,
 )
 from tamis.datasets import make_linear
+from tamis.rank.model import _tree_selector
 from tamis.stop import CrossValidation, FITPlateau, MonteCarloProbe, Probe
 
 
@@ -183,6 +190,69 @@ def test_where_nothing_can_be_handed_back_the_ranker_is_left_unfitted(ranker, cl
     with pytest.raises(NotFittedError):
         ranker.transform(classes[0])
     assert not [name for name in vars(ranker) if name.endswith("_") and not name.startswith("_")]
+
+
+COMPILED = {
+    "a tree": (TreeSelector(), "tree step"),
+    "a tree by gain ratio": (TreeSelector(criterion="gain_ratio"), "node step"),
+    "a linear program": (MarginLP(), "program step"),
+    "a decomposition": (PCALeverage(stop=2), "decompose step"),
+    "a graph": (LaplacianScore(stop=2), "graph step"),
+}
+
+
+@pytest.mark.parametrize(("ranker", "step"), COMPILED.values(), ids=COMPILED.keys())
+def test_one_long_call_ends_unfitted(ranker, step, classes, calls_that_last):
+    with pytest.raises(KeyboardInterrupt):
+        ranker.set_callbacks(CtrlC(step, 1)).fit(*classes)
+    assert not hasattr(ranker, "order_")
+
+
+def test_a_tree_is_not_waited_for(classes, monkeypatch):
+    nobody_waits = threading.Event()
+
+    class SlowTree(DecisionTreeClassifier):
+        def fit(self, *arguments, **weights):
+            os.kill(os.getpid(), signal.SIGINT)
+            nobody_waits.wait()
+            return super().fit(*arguments, **weights)
+
+    monkeypatch.setitem(_tree_selector._TREES, ("classification", False), SlowTree)
+    with pytest.raises(KeyboardInterrupt):
+        TreeSelector().fit(*classes)
+    nobody_waits.set()
+
+
+def test_trees_that_are_grown_in_vain_join_no_forest(classes, monkeypatch):
+    goes_on, has_ended = threading.Event(), threading.Event()
+
+    class SlowForest(RandomForestClassifier):
+        def fit(self, *arguments, **weights):
+            is_third = self.n_estimators == 3
+            if is_third:
+                os.kill(os.getpid(), signal.SIGINT)
+                goes_on.wait()
+            super().fit(*arguments, **weights)
+            if is_third:
+                has_ended.set()
+            return self
+
+    monkeypatch.setitem(_tree_selector._TREES, ("classification", True), SlowForest)
+    forest = TreeSelector(n_trees=4, stop=None, random_state=0)
+    conclude = TreeSelector._conclude
+
+    def conclude_later(self, *arguments):
+        goes_on.set()
+        assert has_ended.wait(10)
+        return conclude(self, *arguments)
+
+    monkeypatch.setattr(TreeSelector, "_conclude", conclude_later)
+    with pytest.warns(ConvergenceWarning, match="interrupted after 2 of 4 steps"):
+        forest.fit(*classes)
+    has_ended.set()
+    monkeypatch.undo()
+    two = TreeSelector(n_trees=2, stop=None, random_state=0).fit(*classes)
+    np.testing.assert_array_equal(forest.scores_, two.scores_)
 
 
 def test_a_second_interruption_ends_the_fit(quantities, monkeypatch):

@@ -14,7 +14,7 @@ from tamis.base._groups import GROUPS_CONSTRAINT, read_groups
 from tamis.base._linear_model import LinearModel, check_model_columns, predictions
 from tamis.base._model_weights import fit_weighted, score_weighted, weight_parameters
 from tamis.base._nothing_kept import NothingKeptWarning
-from tamis.base._progress import finish, interrupt, interruption, note_interruption, track
+from tamis.base._progress import finish, heartbeat, interrupt, interruption, note_interruption, run_in_background, track
 from tamis.base._ranker import CAPABILITIES, Ranker, arranged, fresh
 from tamis.base._ranking import Ranking, Step, StopDecision
 from tamis.base._rules import StoppingRule, rankings_at, rule_class, rule_names
@@ -51,6 +51,7 @@ __all__ = [
     "finish",
     "fit_weighted",
     "fresh",
+    "heartbeat",
     "interrupt",
     "interruption",
     "n_to_eliminate",
@@ -60,6 +61,7 @@ __all__ = [
     "read_groups",
     "rule_class",
     "rule_names",
+    "run_in_background",
     "score_weighted",
     "split_rows",
     "track",

@@ -43,6 +43,7 @@ class Elimination(ABC):
 
     remaining: np.ndarray
     rounding_tol: float = 0.0
+    reports_training: ClassVar[bool] = False  # whether trainings within a round tell callbacks of their steps
     keep: np.ndarray = np.empty(0, dtype=np.int64)
 
     @abstractmethod
@@ -137,7 +138,8 @@ class BackwardRanker(Ranker):
         left: list[Step] = []
         n_candidates, n_rounds = elimination.n_remaining, elimination.n_rounds(self.step)
         try:
-            for _ in track(self, self._rounds(elimination, left), task_name="eliminate", total=n_rounds):
+            rounds, has_nested = self._rounds(elimination, left), elimination.reports_training
+            for _ in track(self, rounds, task_name="eliminate", total=n_rounds, has_nested=has_nested):
                 pass
         except KeyboardInterrupt:  # in the first round, or between two
             words = f"interrupted after {len(left)} of {n_candidates} steps (eliminate)"

@@ -91,6 +91,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     _forced_columns: frozenset[int] = frozenset()
     _excluded_columns: frozenset[int] = frozenset()
     _frame_library: str | None = None
+    _loops: list[Any]
     _written_as: str = "{}"  # how people write a ranker where an estimator holds this one: "TableSelector({})"
     _group_noun: str = "group"  # what people call a group of columns
     _kept_rows: np.ndarray | None = None  # of the table given to fit: those of a weight above zero
@@ -172,7 +173,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any, row_groups: Any = None) -> Ranker:
         self._reset()
         self._interruption = ""  # what Ctrl-C has ended in this fit, in words
-        context = self._init_callback_context(max_subtasks=None)
+        self._loops = []  # that callbacks are told of at present
+        context = self._init_callback_context(max_subtasks=self._n_tasks())
         context.call_on_fit_task_begin(estimator=self)
         try:
             row_groups = check_row_groups(row_groups, X)
@@ -195,11 +197,18 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             self._reset()  # unfitted, rather than fitted in part
             raise
         finally:
-            for name in ("_kept_rows", "_interruption"):
+            for name in ("_kept_rows", "_interruption", "_loops"):
                 if name in vars(self):
                     delattr(self, name)
         context.call_on_fit_task_end(estimator=self)
         return self
+
+    def _n_tasks(self) -> int | None:
+        """How many loops of a fit report their progress, at most, so that it is known how far the whole is.
+
+        Methods override it that can tell; None: not known.
+        """
+        return None
 
     def _check_splits_rows(self) -> None:
         """Refuse labels of rows where nothing splits rows: they would change nothing."""

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from tamis._sklearn import Interval, safe_indexing
-from tamis.base import COLUMNS, Candidates, Ranker, Ranking, Step, StopDecision, StoppingRule
+from tamis.base import COLUMNS, Candidates, Ranker, Ranking, Step, StopDecision, StoppingRule, track
 from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.scaling import rescale_columns
 from tamis.kernels.neighbors.fit_criterion import fit_along, fit_of_all, standardized_gram
@@ -97,7 +97,8 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         table = rescale_columns(table)
         curve = _Curve(table, candidates, min(self.n_neighbors, table.shape[0] - 1))
         if "nested" in ranker.provides:
-            curve.measure_prefixes(ranking.order, tried_sizes(ranking.order.size, ranking.n_forced))
+            sizes = tried_sizes(ranking.order.size, ranking.n_forced)
+            curve.measure_prefixes(ranking.order, sizes, ranker)
             return self._cut(curve, ranking.order.size)
         rankings = self._search_sizes(curve, ranker, y)
         decision = self._cut(curve, rankings[max(rankings)].order.size)
@@ -159,14 +160,15 @@ class _Curve:
         self.plateau = fit_of_all(self.gram, n_neighbors)
         self.at: dict[int, float] = {}
 
-    def measure_prefixes(self, order: np.ndarray, sizes: np.ndarray) -> None:
-        """FIT of the first candidates of one order, for ascending sizes."""
+    def measure_prefixes(self, order: np.ndarray, sizes: np.ndarray, ranker: Ranker) -> None:
+        """FIT of the first candidates of one order, for ascending sizes; callbacks of the ranker may end it."""
         columns, members = self.candidates.columns_of(order), self.candidates.members
         widths = np.ones(order.size, dtype=int) if members is None else [members[j].size for j in order]
         ends = np.cumsum(widths)[sizes - 1]
         found = fit_along(self.table, columns, ends.tolist(), self.gram, self.n_neighbors)
-        self.at |= dict(zip(sizes.tolist(), found, strict=True))
-        self.plateau = max(self.plateau, *found)
+        measured = list(track(ranker, found, task_name="plateau", total=sizes.size, interruptible=False))
+        self.at |= dict(zip(sizes.tolist(), measured, strict=False))
+        self.plateau = max(self.plateau, *self.at.values())
 
     def measure_set(self, members: np.ndarray, size: int) -> None:
         """FIT of the set that a method selects at one size."""

@@ -40,9 +40,9 @@ def test_fit_along_an_order_is_that_of_each_selection_by_itself():
     order = np.random.RandomState(1).permutation(12)
     sizes = [1, 4, 5, 12]
     expected = [np.mean(r2_from_neighbors(X, own_neighbors(Z[:, order[:k]], 5, itself=False))) for k in sizes]
-    np.testing.assert_allclose(fit_along(X, order, sizes, gram, 5), expected, atol=1e-12)
+    np.testing.assert_allclose(list(fit_along(X, order, sizes, gram, 5)), expected, atol=1e-12)
     assert fit_of_all(gram, 5) == pytest.approx(expected[-1], abs=1e-12)
-    np.testing.assert_allclose(fit_along(sparse.csr_array(X), order, sizes, gram, 5), expected, atol=1e-12)
+    np.testing.assert_allclose(list(fit_along(sparse.csr_array(X), order, sizes, gram, 5)), expected, atol=1e-12)
 
 
 def test_the_gram_matrix_of_a_sparse_table_is_that_of_the_dense_one():

@@ -300,6 +300,21 @@ def test_programs_can_be_solved_in_threads():
     assert len(set(found.values())) == 1
 
 
+def test_a_program_that_was_interrupted_can_be_solved_afterwards(calls_that_last):
+    X, y, C, _ = problem(9, n=200, d=100)
+    interruptions = iter([KeyboardInterrupt])
+
+    def interrupt_once():
+        for interruption in interruptions:
+            raise interruption
+
+    program = L1Program(as_columns(X), y, C, on_wait=interrupt_once)
+    with pytest.raises(KeyboardInterrupt):
+        program.solve(1.0)
+    assert program._model._run() == highspy.HighsModelStatus.kInterrupt  # the solver sees it, if not before
+    check_certificate(X, y, program.solve(1.0), np.ones(100), C)
+
+
 def test_wrong_input_is_named():
     X, y = as_columns(np.eye(3)), np.array([1.0, -1.0, 1.0])
     with pytest.raises(ValueError, match="y must be -1 or 1"):

@@ -22,6 +22,7 @@ from sklearn.linear_model import (
     TweedieRegressor,
 )
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeRegressor
 
 from tamis import OptimalBrainDamage
 from tamis.rank.backward._linear_saliency import saliency_of
@@ -272,6 +273,16 @@ def test_copies_and_constant_columns_never_reach_the_estimator():
     assert set(found.order_[:3]) == {0, 2, 3}
     assert np.isnan(found.scores_[6])
     assert found.path_[-1].info == {"copy": True}
+
+
+def test_missing_values_are_refused_with_what_mends_them():
+    X, y = oracle.planted(0, n_samples=40, n_features=4)
+    X[3, 1] = np.nan
+    for estimator in (None, Ridge()):
+        with pytest.raises(ValueError, match=r"holds 1 missing value.*TableSelector\(.*make_pipeline\(SimpleImputer"):
+            OptimalBrainDamage(estimator, stop=1).fit(X, y)
+    with pytest.raises(ValueError, match="no saliencies known here"):  # whatever is done to the table
+        OptimalBrainDamage(DecisionTreeRegressor(), stop=1).fit(X, y)
 
 
 def test_models_without_known_saliencies_are_refused_with_the_list_of_those_known():

@@ -4,9 +4,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import PredefinedSplit, cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from tamis import FloatingSelection, GramSchmidt
 from tamis.datasets import make_linear
@@ -159,6 +163,40 @@ def test_weights_stand_for_repeated_rows(task, stop):
     np.testing.assert_array_equal(weighted.order_, repeated.order_)
     np.testing.assert_allclose(weighted.scores_, repeated.scores_, rtol=1e-8)
     assert weighted.n_features_ == repeated.n_features_
+
+
+@pytest.mark.parametrize("stop", ["auto", 2, None])
+@pytest.mark.parametrize(
+    "estimator",
+    [DecisionTreeClassifier(max_depth=3, random_state=0), make_pipeline(SimpleImputer(), LogisticRegression())],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_missing_values_go_to_an_estimator_that_takes_them(estimator, stop):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((90, 4))
+    y = (X[:, 1] + 0.3 * X[:, 2] > 0).astype(int)
+    X[::7, 1] = np.nan
+    selector = FloatingSelection(estimator, stop=stop)
+    assert selector.__sklearn_tags__().input_tags.allow_nan
+    found = selector.fit(X, y)
+    assert found.order_[0] == 1
+    folds = cross_val_score(estimator, X[:, [1]], y, cv=5)
+    assert found.path_[0].info["score"] == pytest.approx(folds.mean())
+
+
+def test_a_column_that_tells_by_being_missing_can_enter():
+    X = np.random.RandomState(0).standard_normal((60, 3))
+    y = np.arange(60) % 2
+    X[:, 2] = np.where(y == 1, np.nan, 5.0)
+    assert FloatingSelection(DecisionTreeClassifier(random_state=0), stop=1).fit(X, y).order_.tolist() == [2]
+
+
+@pytest.mark.parametrize("estimator", [None, Ridge(), make_pipeline(StandardScaler(), Ridge())], ids=str)
+def test_missing_values_are_refused_where_nothing_takes_them_and_the_error_says_what_does(estimator):
+    X, y = make_linear(30, n_features=3, random_state=0)
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"holds 1 missing value.*TableSelector\(.*make_pipeline\(SimpleImputer"):
+        FloatingSelection(estimator, stop=1).fit(X, y)
 
 
 def test_weights_go_to_the_estimator_and_to_its_score():

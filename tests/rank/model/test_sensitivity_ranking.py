@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, Ridge, SGDClassifier
 from sklearn.model_selection import GridSearchCV
@@ -435,3 +436,48 @@ def test_weights_of_rows_are_refused_by_an_estimator_that_takes_none():
     X = np.random.RandomState(0).standard_normal((20, 2))
     with pytest.raises(ValueError, match="takes none in fit"):
         SensitivityRanking(KNeighborsRegressor(), stop=1).fit(X, X[:, 0], sample_weight=np.ones(20))
+
+
+# missing values
+
+
+@pytest.fixture
+def incomplete():
+    X = np.random.RandomState(0).standard_normal((120, 4)) * [1.0, 10.0, 1.0, 1.0]
+    y = 3.0 * X[:, 0] + 0.1 * X[:, 1]
+    X[::4, 1] = np.nan
+    return X, y
+
+
+def test_the_derivative_in_a_missing_value_is_zero(incomplete):
+    X, y = incomplete
+    model = make_pipeline(SimpleImputer(), LinearRegression()).fit(X, y)
+    found = SensitivityRanking(model, standardize=False, stop=None).fit(X, y)
+    np.testing.assert_allclose(found.scores_, model[-1].coef_ ** 2 * [1.0, 0.75, 1.0, 1.0], rtol=1e-6)
+
+
+def test_standard_deviations_are_those_of_known_values(incomplete):
+    X, y = incomplete
+    model = make_pipeline(SimpleImputer(), LinearRegression()).fit(X, y)
+    found = SensitivityRanking(model, stop=None).fit(X, y)
+    expected = (model[-1].coef_ * np.nanstd(X, axis=0)) ** 2 * [1.0, 0.75, 1.0, 1.0]
+    np.testing.assert_allclose(found.scores_, expected, rtol=1e-6)
+    unfitted = SensitivityRanking(clone(model), stop=None).fit(X, y)  # imputed at the mean, in any units
+    np.testing.assert_allclose(unfitted.scores_, expected, rtol=1e-6)
+
+
+def test_missing_values_go_to_trees_and_units_do_not_matter(incomplete):
+    X, y = incomplete
+    ranker = SensitivityRanking(HistGradientBoostingRegressor(max_iter=20), width=0.5, stop=None)
+    assert ranker.__sklearn_tags__().input_tags.allow_nan
+    found = ranker.fit(X, y)
+    assert found.order_[:2].tolist() == [0, 1]
+    np.testing.assert_allclose(clone(ranker).fit(X * [1.0, 8.0, 1.0, 1.0], y).scores_, found.scores_)
+
+
+@pytest.mark.parametrize(
+    "estimator", [None, Ridge(), lambda points: points[:, 0]], ids=["network", "ridge", "callable"]
+)
+def test_missing_values_are_refused_where_no_model_takes_them_and_the_error_says_what_does(estimator, incomplete):
+    with pytest.raises(ValueError, match=r"holds 30 missing values.*TableSelector\(.*make_pipeline\(SimpleImputer"):
+        SensitivityRanking(estimator, stop=1).fit(*incomplete)

@@ -374,6 +374,33 @@ def test_rounds_are_reported_and_every_feature_is_ranked_when_a_callback_ends_th
     assert set(found.order_) == set(whole.order_)
 
 
+class Tasks(Recorder):
+    """Remembers tasks that have steps, each with the one that it is a part of."""
+
+    def __init__(self):
+        super().__init__()
+        self.begun = []
+
+    def on_fit_task_begin(self, estimator, context):
+        if context.max_subtasks != 0 and context.parent is not None:
+            self.begun.append((context.parent.task_name, context.task_name))
+
+
+@pytest.mark.parametrize("ranker", [NNFS(stop=None), OptimalBrainDamage(stop=None)], ids=type)
+def test_trainings_between_eliminations_are_one_task_together(ranker):
+    X, y = oracle.planted(0, n_samples=60, n_features=6)
+    tasks = Tasks()
+    clone(ranker).set_params(random_state=0).set_callbacks(tasks).fit(X, y)
+    assert tasks.begun == [("fit", "epoch"), ("fit", "eliminate"), ("eliminate", "epoch")]
+
+
+def test_trainings_with_noise_are_one_task_together():
+    X, y = oracle.planted(0, n_samples=60, n_features=6)
+    tasks = Tasks()
+    SignalToNoise(n_draws=3, random_state=0).set_callbacks(tasks).fit(X, y)
+    assert tasks.begun == [("fit", "noise"), ("noise", "epoch")]
+
+
 def test_methods_are_imported_without_torch():
     modules = sorted({type(ranker).__module__ for ranker in RANKERS})
     code = f"import sys, {', '.join(modules)}; print('torch' in sys.modules)"

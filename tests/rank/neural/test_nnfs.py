@@ -7,6 +7,7 @@ import torch
 from tamis import NNFS
 from tamis.rank._validation import held_out_rows, one_standard_error
 from tamis.rank.neural._penalties import saturating_decay
+from tamis.stop import MonteCarloProbe
 from tests.oracles import networks as oracle
 
 
@@ -48,6 +49,40 @@ def test_the_first_to_leave_costs_least_and_its_cost_is_the_printed_one():
     assert last.feature == work.inputs.first[np.argmin(cost)]
     assert last.criterion == pytest.approx(min(cost), rel=1e-8)
     assert [step.info["n_inputs"] for step in found.path_] == [1, 2, 3, 4, 5]
+
+
+class Total:
+    """Remembers how many tasks a fit is said to have, and how many it had."""
+
+    def setup(self, estimator, context):
+        self.total, self.n_tasks = context.max_subtasks, 0
+
+    def on_fit_task_begin(self, estimator, context):
+        self.n_tasks += context.parent is not None and context.parent.parent is None
+
+    def on_fit_task_end(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("ranker", "n_tasks", "is_known"),
+    [
+        (NNFS(), 4, True),
+        (NNFS(stop=2), 2, True),
+        (NNFS(min_features=2), 4, False),
+        (NNFS(stop=MonteCarloProbe(0.5, n_draws=1)), 3, False),
+    ],
+    ids=str,
+)
+def test_how_far_the_whole_fit_is_can_be_told_where_the_ranking_alone_decides(ranker, n_tasks, is_known):
+    X, y = oracle.planted(0, n_samples=40, n_features=4)
+    told = Total()
+    ranker.set_params(random_state=0).set_callbacks(told).fit(X, y)
+    assert told.n_tasks == n_tasks
+    assert told.total == (n_tasks if is_known else None)
 
 
 def test_the_loss_hardly_rises_until_features_that_matter_leave():

@@ -13,7 +13,7 @@ at all: with :math:`K = Z Z' / D = (\phi_i'\phi_k)`,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -154,15 +154,15 @@ def fit_from_gram(gram: np.ndarray, neighbors: np.ndarray) -> float:
     return float(1.0 - np.mean(np.diagonal(gram) - 2.0 * to_neighbors + among))
 
 
-def fit_along(X: Any, order: np.ndarray, sizes: Sequence[int], gram: np.ndarray, n_neighbors: int) -> list[float]:
-    """Leave-one-out FIT of the first features of an order, dense or sparse, for ascending ``sizes``.
+def fit_along(X: Any, order: np.ndarray, sizes: Sequence[int], gram: np.ndarray, n_neighbors: int) -> Iterator[float]:
+    """Leave-one-out FIT of the first features of an order, dense or sparse, for ascending ``sizes``, one by one.
 
     Squared distances are sums over features, extended from one size to the next. Memory n_samples^2, time
     O(n_samples^2) per feature and per size.
     """
     deviations = standard_deviations(X)
     distance2 = np.zeros((X.shape[0], X.shape[0]))
-    found, counted = [], 0
+    counted = 0
     for size in sizes:
         for some in blocks(size - counted, _BLOCK[True] // X.shape[0]):
             added = order[counted + some.start : counted + some.stop]
@@ -172,8 +172,7 @@ def fit_along(X: Any, order: np.ndarray, sizes: Sequence[int], gram: np.ndarray,
             )  # products of large numbers would lose digits of the distances
             distance2 += euclidean_distances(scale_columns(block, deviations[added]), squared=True)
         counted = size
-        found.append(fit_from_gram(gram, _nearest(distance2, n_neighbors)))
-    return found
+        yield fit_from_gram(gram, _nearest(distance2, n_neighbors))
 
 
 def fit_of_all(gram: np.ndarray, n_neighbors: int) -> float:

@@ -163,13 +163,14 @@ def _refine(X: Array, query: Array | None, candidates: Array, bound: Array, n_ne
         if query is None:
             distance = xp.where(place == rows[:, None], xp.full_like(distance, xp.inf), distance)
         order = xp.argsort(distance, axis=1, stable=True)[:, :n_neighbors]
-        place, distance = xp.take_along_axis(place, order, axis=1), xp.take_along_axis(distance, order, axis=1)
-        uncertain = xp.astype(distance[:, -1], bound.dtype) ** 2 >= bound[block]
-        if not complete and bool(xp.any(uncertain)):
-            place, distance = _compare_within_radius(X, query, rows, place, distance, xp.nonzero(uncertain)[0])
-        indices.append(place)
-        distances.append(distance)
-    return xp.concat(indices, axis=0), xp.concat(distances, axis=0)
+        indices.append(xp.take_along_axis(place, order, axis=1))
+        distances.append(xp.take_along_axis(distance, order, axis=1))
+    place, distance = xp.concat(indices, axis=0), xp.concat(distances, axis=0)
+    uncertain = xp.astype(distance[:, -1], bound.dtype) ** 2 >= bound
+    if complete or not bool(xp.any(uncertain)):
+        return place, distance
+    # all of them together: wide tables are refined a row at a time, and every comparison passes over the table
+    return _compare_within_radius(X, query, place, distance, xp.nonzero(uncertain)[0])
 
 
 def _distances(X: Array, query: Array | None, rows: Array, place: Array) -> Array:
@@ -189,15 +190,15 @@ def _distances(X: Array, query: Array | None, rows: Array, place: Array) -> Arra
 
 
 def _compare_within_radius(
-    X: Array, query: Array | None, rows: Array, indices: Array, distances: Array, uncertain: Array
+    X: Array, query: Array | None, indices: Array, distances: Array, uncertain: Array
 ) -> tuple[Array, Array]:
     """Compare all rows that rounding errors cannot exclude from the neighbors of the uncertain queries."""
     xp, _, device = get_namespace_and_device(indices)
     places = to_numpy(uncertain)
     nearest_rows, nearest_distances = [], []
     for block in blocks(places.size, _BLOCK[is_numpy_namespace(xp)] // X.shape[0]):
-        queries = xp.take(rows, uncertain[block])
-        radius = to_numpy(xp.take(distances[:, -1], uncertain[block])).astype(float)
+        queries = uncertain[block]
+        radius = to_numpy(xp.take(distances[:, -1], queries)).astype(float)
         i, j = _pairs_within_radius(X, query, queries, radius)
         distance = _pair_distances(X, query, to_numpy(queries)[i], j)
         order = np.lexsort((j, distance, i))

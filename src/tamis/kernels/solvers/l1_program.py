@@ -21,6 +21,8 @@ violate their constraint most. It ends when none does, which proves the optimum 
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +30,7 @@ import highspy
 import numpy as np
 
 from tamis.kernels.arrays.columns import Columns, to_numpy
+from tamis.kernels.background import call_in_background
 
 _FEASIBILITY = 1e-10  # of HiGHS, for multipliers and outputs in units of one: the least that it takes
 _NEGLIGIBLE_WEIGHT = 1e-11  # of a column of unit variance, for outputs in units of one: zero but for rounding
@@ -108,6 +111,8 @@ class L1Program:
     loss : {"hinge", "epsilon_insensitive"}
     epsilon : float
         Of the second loss.
+    on_wait : callable, default=None
+        Called four times a second while HiGHS is at work. Ctrl-C ends it, and raises.
 
     Notes
     -----
@@ -129,6 +134,7 @@ class L1Program:
         *,
         loss: str = "hinge",
         epsilon: float = 0.0,
+        on_wait: Callable[[], object] | None = None,
     ) -> None:
         self._columns = columns
         y = np.asarray(y, dtype=float)
@@ -150,7 +156,7 @@ class L1Program:
         self.set_error_costs(error_costs)
         self._generated = np.zeros(0, dtype=np.int64)  # in the order of the rows of the program
         self._table = np.zeros((columns.n_samples, 0))  # the generated columns, of unit variance
-        self._model = _DualModel(self._low, self._high)
+        self._model = _DualModel(self._low, self._high, on_wait)
 
     def set_error_costs(self, error_costs: np.ndarray | float) -> None:
         """Other costs of errors, for the next call of :meth:`solve`; a number, or one for each row."""
@@ -368,6 +374,15 @@ def _are_close(values: np.ndarray, reference: np.ndarray) -> bool:
     return bool(np.max(np.abs(values - reference), initial=0.0) <= _LARGEST_REFINEMENT * largest)
 
 
+def _interrupt_when(is_cancelled: threading.Event) -> Callable[[Any], None]:
+    """A callback of HiGHS that ends a run once it is cancelled."""
+
+    def check(event: Any) -> None:
+        event.interrupt(is_cancelled.is_set())  # HiGHS remembers it from one run to the next
+
+    return check
+
+
 class _DualModel:
     """The dual program in HiGHS: variables p and q with finite ends, a row for each column, after the equality.
 
@@ -379,7 +394,8 @@ class _DualModel:
         Direction of multipliers in which the last program was unbounded.
     """
 
-    def __init__(self, low: np.ndarray, high: np.ndarray) -> None:
+    def __init__(self, low: np.ndarray, high: np.ndarray, on_wait: Callable[[], object] | None = None) -> None:
+        self._on_wait, self._is_cancelled, self._is_running = on_wait, threading.Event(), threading.Lock()
         up, down = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
         self._rows = np.concatenate([up, down])  # sample of each variable
         self._signs = np.repeat([1.0, -1.0], [up.size, down.size])  # beta = p - q
@@ -398,6 +414,8 @@ class _DualModel:
         }
         for name, value in options.items():
             self._highs.setOptionValue(name, value)
+        for asked in (self._highs.cbSimplexInterrupt, self._highs.cbIpmInterrupt):  # in every iteration
+            asked.subscribe(_interrupt_when(self._is_cancelled))
         self._highs.addVars(self._rows.size, np.zeros(self._rows.size), np.zeros(self._rows.size))
         self._ends = np.concatenate([low[up], high[down]])
         self._highs.changeColsCost(self._rows.size, self._places, -self._signs * self._ends)  # HiGHS minimizes
@@ -419,6 +437,8 @@ class _DualModel:
 
         HiGHS sees multipliers divided by ``scale``, so that they are about one; a basis does not depend on it.
         """
+        with self._is_running:  # one that was cancelled may not have ended
+            self._is_cancelled.clear()
         n, m = self._rows.size, self._n_columns
         self._highs.changeColsBounds(n, self._places, np.zeros(n), costs[self._rows] / scale)
         rows = np.arange(1, m + 1, dtype=np.int32)
@@ -474,7 +494,11 @@ class _DualModel:
             self.multipliers, self.weights, self.intercept = beta, weights, float(solved[0])
 
     def _run(self) -> highspy.HighsModelStatus:
-        self._highs.run()
+        def run() -> None:
+            with self._is_running:
+                self._highs.run()
+
+        call_in_background(run, on_wait=self._on_wait, cancel=self._is_cancelled.set)
         return self._highs.getModelStatus()
 
     def _to_samples(self, values: np.ndarray) -> np.ndarray:

@@ -75,7 +75,8 @@ class OptimalBrainDamage(EliminationRanker):
     With several classes :math:`s_i` is summed over them, the Hessian of the softmax being taken at its diagonal. For
     least squares and ridge the second order is all there is: :math:`s_i = (\|x_i\|^2 + \text{decay}) w_i^2 / 2` is
     exactly what T rises by. Cost, beside the trainings: one pass over the table in each round. Intercepts stay. An l1
-    penalty is straight between the weight and zero, and so adds nothing.
+    penalty is straight between the weight and zero, and so adds nothing. Missing values have no square to sum, and
+    none of these models takes them: impute them first.
 
     Of the network: weights of all layers are pruned, biases are not. T is the loss with weight decay. The diagonal of
     its Hessian is exact, where the paper's backward pass leaves out what two units do together: q^2 numbers per sample
@@ -146,6 +147,11 @@ class OptimalBrainDamage(EliminationRanker):
         """Weights of the rows; sparse tables, where there is an estimator."""
         return WeightedRanker.provides | (frozenset() if self.estimator is None else {"sparse"})
 
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+        if self.estimator is not None:  # first: another table does not help a model that is not known
+            check_known(self.estimator)
+        return super()._validate(X, y, sample_weight)
+
     def _start_elimination(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
     ) -> Elimination:
@@ -158,7 +164,6 @@ class OptimalBrainDamage(EliminationRanker):
     def _start_on_estimator(
         self, X: Any, y: np.ndarray, weight: np.ndarray | None, rng: np.random.RandomState
     ) -> EstimatorElimination:
-        check_known(self.estimator)
         Z, inputs, copies = self._table(X, weight)
         if not inputs.size:
             raise ValueError("every column of X is constant, up to rounding: there is nothing to rank")

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import get_tags
 
 from tamis.base import fit_weighted
 from tamis.rank.backward._elimination_solver import EliminationSolver
@@ -103,10 +101,3 @@ def prepare_for_refit(X: Any, sample_weight: np.ndarray | None, *, standardize: 
         return prepare_columns(X, sample_weight, standardize=standardize, centered=False)
     scaler = StandardScaler(with_mean=not sparse.issparse(X)).set_output(transform="default")
     return scaler.fit(X.astype(float), sample_weight=sample_weight).transform(X.astype(float))
-
-
-def takes_missing(estimator: Any) -> bool:
-    """Whether an estimator says that it takes missing values; of a pipeline, whose tags do not tell, the first step."""
-    while isinstance(estimator, Pipeline):
-        estimator = estimator.steps[0][1]
-    return get_tags(estimator).input_tags.allow_nan

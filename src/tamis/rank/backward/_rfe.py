@@ -27,6 +27,7 @@ from tamis.base import (
 )
 from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.rank._kernel_parameters import KERNEL_CONSTRAINTS
+from tamis.rank._missing import takes_missing
 from tamis.rank.backward._elimination_solver import EliminationSolver
 from tamis.rank.backward._exact_training import (
     has_free_intercept,
@@ -43,7 +44,7 @@ from tamis.rank.backward._kept_predictor import (
     fit_standard_scaler,
 )
 from tamis.rank.backward._learners import LOSSES, Learner, pose_subproblems, read_estimator, resolve_task
-from tamis.rank.backward._refit_solver import RefitSolver, prepare_for_refit, takes_missing
+from tamis.rank.backward._refit_solver import RefitSolver, prepare_for_refit
 from tamis.rank.backward._weight_elimination import GroupWeightElimination, WeightElimination
 
 

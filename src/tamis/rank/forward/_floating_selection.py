@@ -23,8 +23,9 @@ from tamis.base import (
     split_rows,
     track,
 )
-from tamis.kernels.arrays.scaling import rescale_columns, standardize_columns, varying_columns
+from tamis.kernels.arrays.scaling import standardize_columns
 from tamis.kernels.arrays.targets import encode_target
+from tamis.rank._missing import takes_missing, tells_rows_apart
 from tamis.rank._validation import one_standard_error
 from tamis.rank.forward._floating_search import (
     Criterion,
@@ -114,6 +115,9 @@ class FloatingSelection(WeightedRanker):
     Cross-validation of many sets is optimistic, on noise too: judge the result on other rows, or use
     ``stop=MonteCarloProbe(n_draws=19)``.
 
+    Missing values go to an estimator that takes them, in the training rows and in the others. A column that is missing
+    in some rows is not constant, whatever its other values are: that it is missing may tell something.
+
     Weights of the rows count in least squares and in the number of rows n; an estimator has to take them in ``fit``,
     and they go to the scorer where that takes them.
 
@@ -171,6 +175,10 @@ class FloatingSelection(WeightedRanker):
         self.cv = cv
         self.scoring = scoring
         self.task = task
+
+    def _takes_missing(self) -> bool:
+        """Where the given estimator does."""
+        return self.estimator is not None and takes_missing(self.estimator)
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         return self._rank_top(candidates, y, rng, None)
@@ -254,8 +262,6 @@ class FloatingSelection(WeightedRanker):
             Z, Y = standardize_columns(X.astype(float), weight), values - np.average(values, axis=0, weights=weight)
             root = 1.0 if weight is None else np.sqrt(weight)[:, None]
             return ExplainedVariance(root * Z, root * Y)
-        varies = np.zeros(X.shape[1], dtype=bool)
-        varies[varying_columns(rescale_columns(X), weight)] = True
         is_classes = is_classifier(self.estimator)
         folds = split_rows(
             self.cv, X, y, classifier=is_classes, kept_rows=self._kept_rows, row_groups=candidates.row_groups
@@ -271,4 +277,4 @@ class FloatingSelection(WeightedRanker):
         def fold_scores(columns: np.ndarray) -> np.ndarray:
             return np.array([fold_score(columns, *fold) for fold in folds])
 
-        return Score(fold_scores, varies)
+        return Score(fold_scores, tells_rows_apart(X, weight))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,7 @@ def grow_tree(
     max_depth: int | None = None,
     min_samples_leaf: int = 1,
     weight: np.ndarray | None = None,
+    on_node: Callable[[], object] | None = None,
 ) -> Growth:
     """Split node after node, until a node has one class or no split tells anything of the classes.
 
@@ -73,6 +75,8 @@ def grow_tree(
         Rows that each side of a split has to hold.
     weight : ndarray of shape (n_rows,) or None
         How often each row counts.
+    on_node : callable or None
+        Called before every node.
 
     Notes
     -----
@@ -84,6 +88,8 @@ def grow_tree(
     nodes = [(np.arange(len(labels)), 0)]
     while nodes:
         rows, level = nodes.pop()
+        if on_node is not None:
+            on_node()
         if weight[rows].sum() < 2 * min_samples_leaf or level == max_depth:
             continue
         split = find_split(codes[rows], labels[rows], criterion, min_samples_leaf, weight[rows])

@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, Ranker, Ranking, StoppingRule, rule_class
 from tamis.base._validation import known_names
-from tamis.kernels.arrays.scaling import standard_deviations, standardize_columns
 from tamis.kernels.arrays.tolerances import ROUNDING, TRAINED_TIE
+from tamis.rank._missing import deviations_of_known, standardize_known, takes_missing
 from tamis.rank.model._model_derivatives import fit_quietly, is_fitted, is_model, measure_model
 from tamis.rank.neural._supervised import NetworkRanker
 from tamis.rank.neural._torch import choose_device, load_torch, recorded
@@ -94,6 +94,10 @@ class SensitivityRanking(NetworkRanker):
     Weights of the rows count in the training, in standard deviations and in the mean of the derivatives; an estimator
     that is fitted here has to take them.
 
+    Missing values go to a scikit-learn model that takes them, such as boosted trees or a pipeline that begins with an
+    imputer. No output changes with a value that is not there: the derivative in a missing value is zero, and a feature
+    counts in the rows where it is known. Standard deviations are those of the known values.
+
     A steep output is no proof that a feature matters, nor a flat one of the contrary: models that saturate are flat
     where they are sure. :class:`FQI` looks at the outputs themselves.
 
@@ -158,6 +162,10 @@ class SensitivityRanking(NetworkRanker):
     def _is_trained(self) -> bool:
         """Whether a model is given that is taken as it is."""
         return self.estimator is not None and (not is_model(self.estimator) or is_fitted(self.estimator))
+
+    def _takes_missing(self) -> bool:
+        """Where the given scikit-learn model does."""
+        return is_model(self.estimator) and takes_missing(self.estimator)
 
     def _stopping_rule(self) -> StoppingRule:
         if isinstance(self.stop, str) and self.stop == "auto" and self._is_trained():
@@ -237,9 +245,9 @@ class SensitivityRanking(NetworkRanker):
             model, in_deviations = clone(model), self.standardize
             seeds = {name: seed for name, seed in model.get_params().items() if name.split("__")[-1] == "random_state"}
             model.set_params(**{name: rng.randint(2**31 - 1) for name, seed in seeds.items() if seed is None})
-            X = standardize_columns(X, weight) if in_deviations else X
+            X = standardize_known(X, weight) if in_deviations else X
             certificate = self._certify_fit(*fit_quietly(model, X, y, weight))
-        found = measure_model(model, X, self.norm, self.width * standard_deviations(X, weight), weight)
+        found = measure_model(model, X, self.norm, self.width * deviations_of_known(X, weight), weight)
         scores = self._in_units(X, found, weight, by_deviation=not in_deviations)
         ranking = Ranking.from_scores(scores, rounding=TRAINED_TIE)
         return Ranking(ranking.order, ranking.scores, certificate=certificate)
@@ -266,7 +274,7 @@ class SensitivityRanking(NetworkRanker):
         self, X: np.ndarray, found: np.ndarray, weight: np.ndarray | None, *, by_deviation: bool = True
     ) -> np.ndarray:
         """Per standard deviation, if asked and not yet so; NaN for constant columns."""
-        deviations = standard_deviations(X, weight)
+        deviations = deviations_of_known(X, weight)
         unit = deviations if self.standardize and by_deviation else np.ones(X.shape[1])
         if not np.isfinite(found).all():
             raise ValueError(

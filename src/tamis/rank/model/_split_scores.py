@@ -23,16 +23,19 @@ EQUAL_GAIN = 1e-12  # shares of rows and information in nats that differ by no m
 _ENTRIES = 2**22  # of a table that are sorted at a time
 
 
-def rank_values(X: Any) -> Any:
+def rank_values(X: Any, *, on_block: Callable[[], object] | None = None) -> Any:
     """Every column by the ranks of its distinct values, in single precision.
 
     Dense columns count from zero. Sparse ones keep their zeros: positive values are 1, 2, ... and negative ones -1, -2,
     ... away from zero. Either way the order of the values is kept, and nothing else of them. Missing values stay NaN.
+    ``on_block`` is called between blocks of columns of a dense table.
     """
     if sparse.issparse(X):
         return _rank_stored(X)
     codes = np.empty(X.shape, dtype=np.float32, order="F")
     for block in blocks(X.shape[1], _ENTRIES // X.shape[0]):
+        if on_block is not None and block.start > 0:
+            on_block()
         part = np.asarray(X[:, block])
         order = np.argsort(part, axis=0, kind="stable")
         values = np.take_along_axis(part, order, axis=0)

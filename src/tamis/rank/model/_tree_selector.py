@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,7 +21,9 @@ from tamis.base import (
     Ranking,
     StoppingRule,
     WeightedRanker,
+    heartbeat,
     rule_class,
+    run_in_background,
     track,
 )
 from tamis.kernels.arrays.blocks import blocks
@@ -29,6 +32,7 @@ from tamis.kernels.arrays.scaling import rescale_safely
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
 from tamis.kernels.arrays.tolerances import TRAINED_TIE
 from tamis.rank.model._classification_tree import grow_tree
+from tamis.rank.model._forest import batch_ends, grow_forest
 from tamis.rank.model._split_scores import (
     best_splits_either_side,
     gain_ratios,
@@ -51,7 +55,6 @@ _CRITERIA = {  # by importance; "auto" is the first
     "gain_ratio": ["gain_ratio"],
     "error": ["error"],
 }
-_BATCHES = 20  # of a forest, between which its progress is told; the trees are the same as those of one batch
 _TREES = {
     ("classification", False): DecisionTreeClassifier,
     ("classification", True): RandomForestClassifier,
@@ -146,7 +149,8 @@ class TreeSelector(WeightedRanker):
     length of thresholds is charged, and the tree is not pruned.
 
     Cost: O(n_samples n_features log n_samples) per level of the tree. Sparse tables stay sparse; single splits take
-    time in proportion to what is stored.
+    time in proportion to what is stored. scikit-learn grows a tree in one call, which nothing can end: after Ctrl-C it
+    goes on in the background until it is grown, and is dropped; nobody waits for it.
 
     References
     ----------
@@ -231,7 +235,8 @@ class TreeSelector(WeightedRanker):
         criterion = self._resolve_criterion(task)
         if criterion in _CLASSES_ONLY and self.importance == "impurity" and y.ndim == 2:
             raise ValueError(f"criterion='{criterion}' is for one target, and y has {y.shape[1]} columns; use 'gini'")
-        codes = rank_values(candidates.table)
+        with heartbeat(self, task_name="sort") as beat:
+            codes = rank_values(candidates.table, on_block=beat)
         target = _integer_target(y, task, candidates.sample_weight)
         if self.importance != "impurity":
             return self._rank_splits(codes, target, task, candidates)
@@ -289,16 +294,15 @@ class TreeSelector(WeightedRanker):
             **self._leaf_size(weight),
             random_state=0 if self.random_state is None and not is_forest else rng.randint(2**31 - 1),
         )
+        table = codes[:, distinct]
         if is_forest:
             tree.set_params(n_jobs=self.n_jobs, warm_start=True)
-            sizes = np.unique(np.linspace(0, self.n_trees, min(self.n_trees, _BATCHES) + 1).astype(int))[1:].tolist()
-            grown = (
-                tree.set_params(n_estimators=size).fit(codes[:, distinct], target, sample_weight=weight)
-                for size in sizes
-            )
-            list(track(self, grown, task_name="trees", total=len(sizes)))
+            sizes = batch_ends(self.n_trees)
+            grown = grow_forest(tree, sizes, table, target, weight)
+            for tree in track(self, grown, task_name="trees", total=len(sizes)):  # noqa: B007
+                pass
         else:
-            tree.fit(codes[:, distinct], target, sample_weight=weight)
+            tree = run_in_background(self, partial(tree.fit, table, target, sample_weight=weight), task_name="tree")
         trees = tree.estimators_ if is_forest else [tree]
         n_splits = int(sum(each.get_n_leaves() - 1 for each in trees))
         depth = int(max(each.get_depth() for each in trees))
@@ -324,14 +328,16 @@ class TreeSelector(WeightedRanker):
     ) -> Ranking:
         """Importance in a tree by gain ratio or errors; a seed decides between features that are equally good."""
         distinct = distinct if self.random_state is None else rng.permutation(distinct)
-        tree = grow_tree(
-            codes[:, distinct],
-            target,
-            criterion,
-            max_depth=self.max_depth,
-            min_samples_leaf=self.min_samples_leaf,
-            weight=candidates.sample_weight,
-        )
+        with heartbeat(self, task_name="node") as beat:
+            tree = grow_tree(
+                codes[:, distinct],
+                target,
+                criterion,
+                max_depth=self.max_depth,
+                min_samples_leaf=self.min_samples_leaf,
+                weight=candidates.sample_weight,
+                on_node=beat,
+            )
         importance = tree.gains / (tree.gains.sum() or 1.0)
         return self._conclude(importance, distinct, tree.n_splits, tree.depth, candidates)
 

@@ -147,6 +147,12 @@ class NNFS(EliminationRanker):
         self.device = device
         self.random_state = random_state
 
+    def _n_tasks(self) -> int | None:
+        """A training and an elimination; the same on fewer rows where the method chooses how many."""
+        if self.min_features is not None or not self._stopping_rule().reads_ranking_only:
+            return None
+        return 4 if self._method_sets_size() else 2
+
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         ranking = super()._rank(candidates, y, rng)
         if not self._method_sets_size():

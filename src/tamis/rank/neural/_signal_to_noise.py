@@ -124,7 +124,7 @@ class SignalToNoise(NetworkRanker):
         task = self._task(candidates.table, y, rng, candidates.sample_weight)
         trainings: list[Training] = []
         power: list[np.ndarray] = []
-        watched = track(self, range(self.n_draws), task_name="noise", total=self.n_draws)
+        watched = track(self, range(self.n_draws), task_name="noise", total=self.n_draws, has_nested=True)
         try:
             for _ in watched:
                 noisy = add_noise(task, rng)

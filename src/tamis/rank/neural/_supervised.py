@@ -183,8 +183,8 @@ class NetworkRanker(WeightedRanker):
         )
 
     def _epochs(self) -> Generator[int, None, None]:
-        """Reports progress to callbacks as it is asked for the next number."""
-        return track(self, count(1), task_name="epoch", total=self.max_iter)
+        """Reports progress to callbacks as it is asked for the next number; trainings end long before max_iter."""
+        return track(self, count(1), task_name="epoch", nested=True)
 
     def _certify(self, trainings: list[Training]) -> dict[str, Any]:
         """How the trainings went; a warning if one of them was cut short."""
@@ -217,6 +217,8 @@ class NetworkElimination(Elimination):
     train : callable
         Trains a network on a task from where it is.
     """
+
+    reports_training: ClassVar[bool] = True
 
     def __init__(
         self,

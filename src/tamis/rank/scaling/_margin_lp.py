@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval
-from tamis.base import Candidates, LinearModel, Ranking
+from tamis.base import Candidates, LinearModel, Ranking, heartbeat
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._scaling_base import ScalingRanker
 from tamis.rank.scaling._margin_program import MarginSolution, solve_margin
@@ -162,7 +162,9 @@ class MarginLP(ScalingRanker):
         return 1
 
     def _solve(self, problem: LinearProblem, scale: np.ndarray) -> MarginSolution:
-        return solve_margin(problem, scale, float(self.C), float(self.epsilon), self.tol)
+        """The programs; they are solved in one call each, so that progress can only tell that it goes on."""
+        with heartbeat(self, task_name="program") as beat:
+            return solve_margin(problem, scale, float(self.C), float(self.epsilon), self.tol, beat)
 
     def _rounds(self, candidates: Candidates, problem: LinearProblem) -> Iterator[MarginRound]:
         alive = np.flatnonzero(problem.scale > 0)

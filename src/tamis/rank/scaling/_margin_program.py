@@ -16,6 +16,7 @@ derivatives of (19) by the squared factors, minus half of these, are equal as th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +61,14 @@ class MarginSolution:
     converged: bool
 
 
-def solve_margin(problem: LinearProblem, scale: np.ndarray, C: float, epsilon: float, tol: float) -> MarginSolution:
+def solve_margin(
+    problem: LinearProblem,
+    scale: np.ndarray,
+    C: float,
+    epsilon: float,
+    tol: float,
+    on_wait: Callable[[], object] | None = None,
+) -> MarginSolution:
     """One program for each target; with a finite C for all of them where one has no solution without an error.
 
     Parameters
@@ -74,14 +82,23 @@ def solve_margin(problem: LinearProblem, scale: np.ndarray, C: float, epsilon: f
         Error that costs nothing, for a quantity.
     tol : float
         Relative duality gap.
+    on_wait : callable, default=None
+        Called again and again while the solver is at work.
     """
     try:
-        return _solve_targets(problem, scale, C, epsilon, tol)
+        return _solve_targets(problem, scale, C, epsilon, tol, on_wait)
     except InfeasibleError:
-        return _solve_targets(problem, scale, SOFT_COST, epsilon, tol)
+        return _solve_targets(problem, scale, SOFT_COST, epsilon, tol, on_wait)
 
 
-def _solve_targets(problem: LinearProblem, scale: np.ndarray, C: float, epsilon: float, tol: float) -> MarginSolution:
+def _solve_targets(
+    problem: LinearProblem,
+    scale: np.ndarray,
+    C: float,
+    epsilon: float,
+    tol: float,
+    on_wait: Callable[[], object] | None,
+) -> MarginSolution:
     row_weight = problem.columns.sqrt_weight**2
     # rows are weighted by their costs of errors, and not by their columns
     columns = problem.columns if np.all(row_weight == 1.0) else as_columns(problem.table)
@@ -92,7 +109,8 @@ def _solve_targets(problem: LinearProblem, scale: np.ndarray, C: float, epsilon:
     weights, multipliers = np.zeros((scale.size, n_targets)), np.zeros((row_weight.size, n_targets))
     intercept, objective, gap, converged = np.zeros(n_targets), 0.0, 0.0, True
     for t, y in enumerate(problem.Y.T):
-        solution = L1Program(columns, y, costs, loss=loss, epsilon=epsilon).solve(penalties, tol=tol)
+        program = L1Program(columns, y, costs, loss=loss, epsilon=epsilon, on_wait=on_wait)
+        solution = program.solve(penalties, tol=tol)
         active = solution.active
         weights[active, t] = solution.weights / scale[active]
         multipliers[:, t] = solution.multipliers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from tamis._sklearn import Interval, StrOptions, safe_indexing
-from tamis.base import Ranker
+from tamis.base import Ranker, run_in_background
 from tamis.base._validation import check_classes
 from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.scaling import rescale_columns, scale_columns, standard_deviations, standardize_columns
@@ -73,7 +74,9 @@ class GraphRanker(RowSampleRanker):
 
     def _graph(self, X: Any, y: Any) -> Graph:
         """The graph that the parameters describe; refused if it ties no samples at all."""
-        graph = self._tie_samples(X, y)
+        tie = partial(self._tie_samples, X, y)
+        on_host = sparse.issparse(X) or isinstance(X, np.ndarray)  # others may belong to the thread that made them
+        graph = run_in_background(self, tie, task_name="graph") if on_host else tie()
         if not graph.degree.any():
             raise ValueError(
                 "no two samples point the same way, so that every weight of the graph is zero; take weight='heat'"

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
 from tamis._sklearn import Interval
-from tamis.base import Candidates, Ranking
+from tamis.base import Candidates, Ranking, track
 from tamis.kernels.arrays.scaling import center_varying
 from tamis.kernels.arrays.tolerances import TIE
 from tamis.kernels.graph.affinity import informative_eigenvectors, inverse_root
@@ -136,7 +136,8 @@ class MCFS(GraphRanker):
         Z, varies = center_varying(X, scale=self.standardize)
         distinct, copy_of, sign = group_copies(Z)
         Z = Z[:, distinct]
-        paths = [lasso_weights(Z, target, self.n_nonzero, self.alpha) for target in Y.T]
+        found = (lasso_weights(Z, target, self.n_nonzero, self.alpha) for target in Y.T)
+        paths = list(track(self, found, task_name="path", total=Y.shape[1], interruptible=False))
         self.coef_ = np.zeros((len(paths), X.shape[1]))
         self.coef_[:, varies] = np.array([weights for weights, _ in paths])[:, copy_of] * sign
         self.penalty_ = np.array([penalty for _, penalty in paths])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 from scipy.sparse.linalg import svds
 
 from tamis._sklearn import Interval, RealNotInt
-from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
+from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, run_in_background
 from tamis.kernels.arrays.blocks import column_blocks
 from tamis.kernels.arrays.scaling import center_columns
 from tamis.kernels.arrays.tolerances import TIE
@@ -119,7 +120,8 @@ class PCALeverage(Ranker):
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X = candidates.table
         Z, norm2 = center_columns(X, scale=self.standardize)
-        scores, variances = leverage_scores(Z, self.n_components)
+        decompose = partial(leverage_scores, Z, self.n_components)
+        scores, variances = run_in_background(self, decompose, task_name="decompose")
         self.n_components_ = variances.size
         self.explained_variance_ratio_ = min(float(variances.sum() / norm2.sum()), 1.0)
         return Ranking.from_scores(candidates.sum_members(scores), rounding=TIE.of(Z))
