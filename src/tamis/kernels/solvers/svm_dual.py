@@ -331,12 +331,17 @@ class DualSVM:
         """
         diagonal = float(self.gram.diagonal[j] + self.ridge[j])
         singular = SINGULAR_PIVOT * max(diagonal, self._mean_diagonal)
+        is_fresh = False
         while True:
             column = self.inverse.bordered(1.0, self.gram.column(self.working_set.free, j))
             solved = self.inverse.matrix @ column
             pivot = diagonal - float(column @ solved)
             if self._is_strictly_convex and pivot < -_INDEFINITE_PIVOT * abs(diagonal):
-                raise ValueError(_NOT_A_KERNEL)
+                if is_fresh:
+                    raise ValueError(_NOT_A_KERNEL)
+                is_fresh = True
+                self._invert()  # updates may have lost the inverse to rounding
+                continue
             if self._is_strictly_convex or pivot > singular:
                 break
             if self._exchange(j, 1.0 if slope > 0 else -1.0, solved):

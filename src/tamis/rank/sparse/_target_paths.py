@@ -8,7 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from tamis.base import Candidates
+from tamis.base import Candidates, Ranking
+from tamis.kernels.arrays.tolerances import TRAINED_TIE
 from tamis.kernels.solvers.penalized_path import PathPoint
 
 _SATURATED = 1e-3  # share of the loss without features, below which a path has explained what there is
@@ -118,7 +119,9 @@ class Entries:
     def add(self, number: int, fit: SparseFit, candidates: Candidates) -> None:
         """Take note of those that have a weight for the first time; of several the one with the largest is first."""
         magnitudes = candidate_magnitudes(fit, candidates)
-        for candidate in sorted(magnitudes, key=lambda j: (-magnitudes[j], j)):
+        names = sorted(magnitudes)
+        order = Ranking.from_scores(np.array([magnitudes[j] for j in names]), rounding=TRAINED_TIE).order
+        for candidate in (names[place] for place in order.tolist()):
             if candidate not in self.step:
                 self.step[candidate] = number
                 self.alpha[candidate] = fit.alpha
