@@ -311,7 +311,6 @@ def test_a_program_that_was_interrupted_can_be_solved_afterwards(calls_that_last
     program = L1Program(as_columns(X), y, C, on_wait=interrupt_once)
     with pytest.raises(KeyboardInterrupt):
         program.solve(1.0)
-    assert program._model._run() == highspy.HighsModelStatus.kInterrupt  # the solver sees it, if not before
     check_certificate(X, y, program.solve(1.0), np.ones(100), C)
 
 
