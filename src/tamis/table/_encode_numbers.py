@@ -24,7 +24,9 @@ def encode_numbers(source: Source, wishes: Wishes) -> Part:
     """Every column that varies; one block for all of them, and one for the indicators."""
     if source.places.size == 0:
         return Part()
-    source, heavy = _with_compressed_tails(source)
+    heavy: list[int] = []
+    if wishes.layout == "few":  # models of all columns at once, which a few values of one column can spoil
+        source, heavy = _with_compressed_tails(source)
     table, places = source.numbers, source.places
     n_missing = count_missing(table)
     low, high = np.fmin.reduce(table, axis=0), np.fmax.reduce(table, axis=0)
