@@ -101,8 +101,8 @@ class TableSelector(SelectorMixin, BaseEstimator):
     value in all rows, and values that are neither numbers, text nor dates are not ranked; ``not_ranked_`` names them.
 
     Eliminations and rankers that know no groups train one model of all columns: they are given as few columns as
-    possible (levels by the mean target), heavy tails compressed, and a source column
-    is kept if any of its columns is. A ranker with a parameter ``discrete`` gets levels as codes and is told so.
+    possible (levels by the mean target), heavy tails compressed, and a source column is kept if any of its columns is.
+    A ranker with a parameter ``discrete`` gets levels as codes and is told so.
 
     Cost: beyond the ranker's, a few passes over the numbers and one look-up per row of every other column. Rows of
     weight zero do not count in any encoding; other weights do not enter it.
