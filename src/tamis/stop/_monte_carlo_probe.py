@@ -411,11 +411,12 @@ def _corrected(feature_scores: np.ndarray, copy_scores: np.ndarray) -> tuple[np.
     its copies, and so it remains.
     """
     never_used = np.isneginf(feature_scores).all(axis=0)
+    no_copies = np.isneginf(copy_scores).all(axis=0)  # of columns that are constant or excluded
     of_features = np.where(np.isneginf(feature_scores), 0.0, feature_scores)  # what a tree does not use gains nothing
     of_copies = np.where(np.isneginf(copy_scores), 0.0, copy_scores)
     mean = _aggregate_draws(of_features, one_shot=True)
     by_chance = (mean + of_copies.sum(axis=0)) / (1 + len(of_copies))
-    return np.where(never_used, -np.inf, mean - by_chance), of_copies - by_chance
+    return np.where(never_used, -np.inf, mean - by_chance), np.where(no_copies, -np.inf, of_copies - by_chance)
 
 
 def _aggregate_draws(values: np.ndarray, one_shot: bool) -> np.ndarray:

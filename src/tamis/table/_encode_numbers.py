@@ -100,9 +100,8 @@ def _impute(
     filled = filled if not np.shares_memory(filled, source.numbers) else filled.copy()
     filled[:, np.searchsorted(kept, incomplete)] = np.where(is_missing, middle, values)
     has_two = np.array([has_indicator(int(n_missing[i]), source.n_rows) for i in incomplete])
-    is_constant = np.flatnonzero(
-        filled.min(axis=0) == filled.max(axis=0)
-    )  # one value and missing ones: the indicator tells all
+    # of one value and missing ones the indicator tells all
+    is_constant = np.flatnonzero(filled.min(axis=0) == filled.max(axis=0))
     stays = np.setdiff1d(np.arange(kept.size), is_constant)
     places = source.places
     blocks = [Block(places[kept[stays]], filled[:, stays] if is_constant.size else filled, _names(source, kept[stays]))]
