@@ -11,7 +11,14 @@ from sklearn.utils._array_api import _max_precision_float_dtype as max_precision
 from sklearn.utils._array_api import check_same_namespace, get_namespace, get_namespace_and_device, move_to
 from sklearn.utils._missing import is_pandas_na
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as openmp_effective_n_threads
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions, validate_params
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    RealNotInt,
+    StrOptions,
+    validate_params,
+)
 from sklearn.utils.parallel import _get_threadpool_controller as get_threadpool_controller
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_n_features as check_n_features
@@ -22,6 +29,7 @@ from sklearn.utils.validation import _num_samples as num_samples
 __all__ = [
     "HasMethods",
     "Interval",
+    "InvalidParameterError",
     "RealNotInt",
     "StrOptions",
     "array_namespace",

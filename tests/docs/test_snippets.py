@@ -49,7 +49,7 @@ def snippets(page: Path) -> list[str]:
 def test_the_python_on_a_page_runs(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(os.environ, "MPLBACKEND", "Agg")
-    names = given()
+    names = {} if page.name == "README.md" else given()  # a new user pastes the README into an empty session
     for code in snippets(page):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -87,3 +87,9 @@ def test_to_exclude_all_columns_is_told_as_such():
         TableSelector(GramSchmidt(exclude=["city", "age", "a", "b"])).fit(a_table(), np.arange(N))
     with pytest.raises(ValueError, match="exclude leaves no column"):
         GramSchmidt(exclude=[0, 1]).fit(np.random.default_rng(0).normal(size=(9, 2)), np.arange(9.0))
+
+
+@pytest.mark.parametrize(("given", "told"), [("rfe", "got 'rfe'"), (TreeSelector, "got the class TreeSelector")])
+def test_what_is_no_ranker_is_named(given, told):
+    with pytest.raises(ValueError, match=rf"'ranker' parameter of TableSelector must be .* such as RFE\(\).*{told}"):
+        TableSelector(given).fit(a_table(), np.arange(N))

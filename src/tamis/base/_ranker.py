@@ -151,6 +151,14 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """
         return None
 
+    def spread_by_chance(self, candidates: Candidates) -> np.ndarray | None:
+        """Standard deviations of the scores of permuted copies of every candidate, up to a common factor.
+
+        Methods override it whose scores spread differently for candidates of different kinds: probes then compare
+        scores in these units. None: all spread alike.
+        """
+        return None
+
     @refuse_weights
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, *, row_groups: Any = None) -> Ranker:

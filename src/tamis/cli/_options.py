@@ -34,6 +34,18 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def probability(text: str) -> float:
+    """A number strictly between 0 and 1; percents are told how they are written."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, not '{text}'") from None
+    if not 0.0 < value < 1.0:
+        meant = f"; {value:g} percent is {value / 100:g}" if 1.0 <= value < 100.0 else ""
+        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, not '{text}'{meant}")
+    return value
+
+
 class _Once(argparse.Action):
     """An option that may be given once: of two values the first would be lost without a word."""
 
@@ -168,8 +180,8 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
         "rule (default)",
     )
     level = group.add_mutually_exclusive_group()
-    level.add_argument("--risk", metavar="R", type=float, help="risk that a rule accepts, such as 0.05")
-    level.add_argument("--fdr", metavar="Q", type=float, help="false discovery rate to hold instead of a risk")
+    level.add_argument("--risk", metavar="R", type=probability, help="risk that a rule accepts, such as 0.05")
+    level.add_argument("--fdr", metavar="Q", type=probability, help="false discovery rate to hold instead of a risk")
     group.add_argument(
         "--min-features", metavar="N", type=positive, help="keep at least so many, whatever the rule says"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -13,9 +14,12 @@ from tamis.cli._demo import COMMAND as DEMO
 from tamis.cli._dimension import COMMAND as DIMENSION
 from tamis.cli._environment import Environment
 from tamis.cli._list import COMMAND as LIST
+from tamis.cli._methods import suggest
 from tamis.cli._options import Command, add_global_options
 from tamis.cli._rank import COMMAND as RANK
 from tamis.cli._select import COMMAND as SELECT
+
+_OPTION = re.compile(r"--[a-z][a-z-]*[a-z]")
 
 COMMANDS: tuple[Command, ...] = (SELECT, RANK, DIMENSION, LIST, DEMO)
 
@@ -63,14 +67,18 @@ def build_parser() -> argparse.ArgumentParser:
         command.add_options(subparser)
         # suppressed, so that an option given before the command is not reset after it
         add_global_options(subparser, default=argparse.SUPPRESS)
-        subparser.set_defaults(run=command.run)
+        subparser.set_defaults(run=command.run, known_options=_OPTION.findall(subparser.format_help()))
     return parser
 
 
 def parse(args: Sequence[str] | None, env: Environment) -> argparse.Namespace:
     """Parse ``args``; help and version go to ``env.stdout`` and end in SystemExit."""
     with contextlib.redirect_stdout(env.stdout):
-        options = build_parser().parse_args(args)
+        options, unknown = build_parser().parse_known_args(args)
+    if unknown:
+        (name, *_), known = unknown, getattr(options, "known_options", [])
+        meant = suggest(name.partition("=")[0], dict.fromkeys(known)) if name.startswith("--") else ""
+        raise ValueError(f"unrecognized arguments: {' '.join(unknown)}{meant} (see tamis --help)")
     if not hasattr(options, "run"):
         names = ", ".join(command.name for command in COMMANDS)
         raise ValueError(f"choose a command: {names} (see tamis --help)")

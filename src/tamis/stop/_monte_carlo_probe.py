@@ -73,13 +73,14 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     Sequential rankers, whose scores at different steps cannot be compared, enter with minus the rank and the median
     over draws. Importances in trees grow by chance with the number of values, or columns, of a feature; scores of a
     feature and of its copies enter less their mean, as in the corrected importance of Sandri and Zuccolotto (2008) and
-    Nembrini et al. (2018). Univariate scores need no ranking: those of the copies of ten draws are one product of the
-    table with permuted targets. An elimination of one feature at a time eliminates a tenth of them at a time in draws,
-    down to nineteen: features and copies are ranked alike, so that the risk stays what it is. A copy keeps what is
-    missing in its column. A row of weight 3 is permuted as three rows; weights that are no whole numbers stay in their
-    places, which is an approximation. Deviations from the paper: all columns are permuted jointly (margins and
-    correlations are kept), and the best probe counts, not one. Permuting the target instead would change the scale of
-    many scores.
+    Nembrini et al. (2018). Scores that spread by chance more for some kinds of features than for others, such as those
+    of :class:`~tamis.ReliefF` for labels and for groups of columns, enter in units of that spread. Univariate scores
+    need no ranking: those of the copies of ten draws are one product of the table with permuted targets. An elimination
+    of one feature at a time eliminates a tenth of them at a time in draws, down to nineteen: features and copies are
+    ranked alike, so that the risk stays what it is. A copy keeps what is missing in its column. A row of weight 3 is
+    permuted as three rows; weights that are no whole numbers stay in their places, which is an approximation.
+    Deviations from the paper: all columns are permuted jointly (margins and correlations are kept), and the best probe
+    counts, not one. Permuting the target instead would change the scale of many scores.
 
     Ctrl-C ends the draws: those so far decide where they suffice for the risk, else all features stay, and the reason
     says so.
@@ -200,6 +201,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         """Scores of the features and of their copies, one row per draw, until the answer is settled."""
         feature_scores: list[np.ndarray] = []
         copy_scores: list[np.ndarray] = []
+        unit = _units(ranker.spread_by_chance(candidates))
         try:
             with (
                 Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel,
@@ -207,8 +209,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
                 closing(track(ranker, batches, task_name="probe", total=len(seeds), interruptible=False)) as watched,
             ):
                 for of_features, of_copies in watched:
-                    feature_scores.append(of_features)
-                    copy_scores.append(of_copies)
+                    feature_scores.append(of_features / unit)
+                    copy_scores.append(of_copies / unit)
                     if len(feature_scores) % _BATCH == 0 and len(feature_scores) < len(seeds):
                         scores, copies = _statistics(np.array(feature_scores), np.array(copy_scores), ranker)
                         if error_control.settled(scores, copies, len(seeds), candidates.keep.tolist()):
@@ -314,6 +316,14 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             label=f"chance that a permuted {candidates.noun} does better" if self.fdr is None else "adjusted p-value",
             ranking=steadier,
         )
+
+
+def _units(spread: np.ndarray | None) -> np.ndarray | float:
+    """What scores are divided by, so that those of permuted copies of all features spread as the median one's do."""
+    if spread is None or not np.any(spread > 0):
+        return 1.0
+    varying = spread[spread > 0]
+    return np.where(spread > 0, spread, varying.min()) / np.median(varying)  # constant features stay the last
 
 
 def _repeat_rows(candidates: Candidates, y: np.ndarray | None) -> tuple[Candidates, np.ndarray | None]:

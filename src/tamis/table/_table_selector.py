@@ -14,7 +14,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tamis._sklearn import HasMethods, StrOptions, fit_context
+from tamis._sklearn import HasMethods, InvalidParameterError, StrOptions, fit_context
 from tamis.base import GROUPS_CONSTRAINT, Ranker, StopDecision
 from tamis.base._summary import as_frame, columns_as_html
 from tamis.base._validation import check_one_target, check_weights, frame_library
@@ -185,6 +185,14 @@ class TableSelector(SelectorMixin, BaseEstimator):
         self.findings_ = self._find(source, y)
         self._frame_library, self._places = frame_library(X), encoded.places
         return self
+
+    def _validate_params(self) -> None:
+        if not isinstance(self.ranker, Ranker | None):
+            got = f"the class {self.ranker.__name__}" if isinstance(self.ranker, type) else repr(self.ranker)
+            raise InvalidParameterError(
+                f"The 'ranker' parameter of TableSelector must be a ranker of tamis, such as RFE(), or None; got {got}"
+            )
+        super()._validate_params()
 
     def _find(self, source: Source, y: np.ndarray | None) -> Findings:
         """What is odd about the table, and about the target as the ranker took it."""

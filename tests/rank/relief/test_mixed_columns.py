@@ -80,7 +80,11 @@ def test_permuted_copies_of_discrete_columns_are_discrete():
     X[rng.uniform(size=60) < 0.2, 2] = np.nan
     found = ReliefF(stop=MonteCarloProbe(n_draws=19), discrete=[2]).fit(X, y)
     assert found.get_support(indices=True).tolist() == [2]
-    np.testing.assert_allclose(found.scores_[2], ReliefF(stop=None, discrete=[2]).fit(X, y).scores_[2], atol=0.2)
+    raw, unit = (
+        ReliefF(stop=None, discrete=[2]).fit(X, y).scores_,
+        found.spread_by_chance(found._make_candidates(X, y, None)),
+    )
+    np.testing.assert_allclose(found.scores_[2], (raw * np.median(unit) / unit)[2], atol=0.2)
 
 
 def test_columns_without_values_come_last():
@@ -111,3 +115,41 @@ def test_relief_finds_the_columns_of_an_xor_with_gaps():
     y = X[:, 1] * X[:, 3] > 0
     X[rng.uniform(size=X.shape) < 0.15] = np.nan
     assert ReliefF(stop=2).fit(X, y).get_support(indices=True).tolist() == [1, 3]
+
+
+def numbers_labels_and_groups(seed, n=500):
+    """Six numbers, six columns of two labels, and two groups of five numbers; the first number tells the class."""
+    rng = np.random.RandomState(seed)
+    X = np.hstack([rng.standard_normal((n, 6)), rng.randint(2, size=(n, 6)), rng.standard_normal((n, 10))])
+    return X, X[:, 0] + 2 * rng.standard_normal(n) > 0, list(range(6, 12)), [*range(12), *[12] * 5, *[13] * 5]
+
+
+def test_a_number_stands_out_from_permuted_labels_and_groups():
+    for seed in range(4):
+        X, y, labels, groups = numbers_labels_and_groups(seed)
+        selector = ReliefF(discrete=labels, groups=groups, stop=MonteCarloProbe(n_draws=19)).fit(X, y)
+        assert selector.get_support(indices=True).tolist() == [0]
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_scores_of_noise_spread_as_the_differences_of_random_rows(missing):
+    scores, expected = [], None
+    for seed in range(60):
+        X, y, labels, groups = numbers_labels_and_groups(seed, n=100)
+        X[np.random.RandomState(seed).uniform(size=X.shape) < np.repeat([missing, 0], [3, 19])] = np.nan
+        ranker = ReliefF(discrete=labels, groups=groups, stop=None).fit(X, np.random.RandomState(seed).permutation(y))
+        scores.append(ranker.scores_[[*range(13), 17]])  # a score per group
+        if expected is None:
+            candidates = ranker._make_candidates(X, y, None)
+            expected = ranker.spread_by_chance(candidates)
+    spread = np.std(scores, axis=0)
+    kinds = [slice(0, 3), slice(3, 6), slice(6, 12), slice(12, 14)]  # 180, 180, 360 and 120 scores
+    found, told = (np.array([np.sqrt(np.mean(values[kind] ** 2)) for kind in kinds]) for values in (spread, expected))
+    np.testing.assert_allclose(found / found[1], told / told[1], rtol=0.4)
+    assert told.max() > 2 * told.min()
+
+
+def test_numbers_alone_all_spread_alike():
+    X, y = table(missing=0.0)
+    ranker = ReliefF()
+    assert ranker.spread_by_chance(ranker._make_candidates(X[:, [0, 2, 3]], y, None)) is None

@@ -15,13 +15,17 @@ so that squared distances of incomplete rows are those of rows in which means we
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from tamis.kernels.arrays.blocks import column_blocks
+from tamis.kernels.arrays.blocks import blocks, column_blocks
 from tamis.kernels.arrays.missing import has_missing
 from tamis.rank.relief._relief_weights import NeighborSearch, scale_to_unit_range, sum_over_pairs
+
+_N_PAIRS = 1000  # standard deviations of differences are known to some percent
 
 
 def prepare_rows(
@@ -53,10 +57,38 @@ def prepare_rows(
     values[:, is_discrete] = levels
     values[np.isnan(values)] = 0.0
     expected = _expect_differences(scaled, coordinates, filled, variances, is_discrete, n_levels, codes, power)
-    columns = MixedColumns(values, is_discrete, codes, power, *expected)
+    columns = MixedColumns(values, is_discrete, codes, *expected)
     filled -= filled.mean(axis=0)
     row_variance = np.where(np.isnan(coordinates), variances[codes], 0.0).sum(axis=1)
     return NeighborSearch(filled, metric, columns=columns, variance=row_variance), constant
+
+
+def spread_of_differences(
+    X: np.ndarray, is_discrete: np.ndarray, power: int, sum_members: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Standard deviation, over pairs of rows, of differences summed over the columns of each candidate.
+
+    Each column counts by its share of available values, as its score does.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+        NaN where values are missing.
+    is_discrete : ndarray of bool, of shape (n_columns,)
+    power : {1, 2}
+    sum_members : callable
+        Sums a figure of every column over the columns of each candidate.
+    """
+    rows, _ = prepare_rows(X, is_discrete, np.zeros(len(X), dtype=np.int64), "euclidean", power)
+    rng = np.random.RandomState(0)
+    first, offset = rng.randint(len(X), size=_N_PAIRS), rng.randint(1, len(X), size=_N_PAIRS)
+    second = (first + offset) % len(X)  # never the same row
+    share = np.mean(~np.isnan(X), axis=0)
+    parts = [
+        rows.columns.differences(first[part], second[part, None], power)[:, 0] * share
+        for part in blocks(_N_PAIRS, max(1, 2**22 // X.shape[1]))
+    ]
+    return np.std([sum_members(pair) for part in parts for pair in part], axis=0)
 
 
 @dataclass(frozen=True)
@@ -69,7 +101,6 @@ class MixedColumns:
         Scaled numbers, and numbers of labels.
     is_discrete : ndarray of bool, of shape (n_columns,)
     codes : ndarray of shape (n_rows,)
-    power : {1, 2}
     incomplete : ndarray of int
         Columns in which values are missing.
     is_missing : ndarray of bool, of shape (n_rows, n_incomplete)
@@ -80,7 +111,6 @@ class MixedColumns:
     values: np.ndarray
     is_discrete: np.ndarray
     codes: np.ndarray
-    power: int
     incomplete: np.ndarray
     is_missing: np.ndarray
     expected: np.ndarray
@@ -90,11 +120,11 @@ class MixedColumns:
         """Columns of the table."""
         return self.values.shape[1]
 
-    def differences(self, rows: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
-        """Of each row and each of its neighbors, of shape (n_rows, n_neighbors, n_columns)."""
+    def differences(self, rows: np.ndarray, neighbors: np.ndarray, power: int) -> np.ndarray:
+        """Of each row and each of its neighbors; the power is that of the columns."""
         difference = self.values[neighbors]
         difference -= self.values[rows, None]
-        (np.abs if self.power == 1 else np.square)(difference, out=difference)
+        (np.abs if power == 1 else np.square)(difference, out=difference)
         difference[..., self.is_discrete] = difference[..., self.is_discrete] > 0
         if self.incomplete.size:
             part = difference[..., self.incomplete]
@@ -105,7 +135,8 @@ class MixedColumns:
 
     def sum_differences(self, rows: np.ndarray, neighbors: np.ndarray, weights: np.ndarray, power: int) -> np.ndarray:
         """Weighted sums over pairs, as :func:`sum_differences` gives them; the power is that of the columns."""
-        return sum_over_pairs(self.differences, self.n_columns, rows, neighbors, weights, self.values.dtype)
+        differences = partial(self.differences, power=power)
+        return sum_over_pairs(differences, self.n_columns, rows, neighbors, weights, self.values.dtype)
 
 
 def _number_labels(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

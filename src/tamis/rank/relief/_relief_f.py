@@ -14,7 +14,7 @@ from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, track
 from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
 from tamis.kernels.arrays.tolerances import ROUNDING
-from tamis.rank.relief._mixed_columns import prepare_rows
+from tamis.rank.relief._mixed_columns import prepare_rows, spread_of_differences
 from tamis.rank.relief._relief_weights import compare_classes, compare_targets
 
 _WORST = -1.0  # differences lie in [0, 1], and so no column can score less
@@ -71,7 +71,9 @@ class ReliefF(Ranker):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        From -1 to 1; noise scores around or below 0. Constant columns get -1, the least there is.
+        From -1 to 1; noise scores around or below 0. Constant columns get -1, the least there is. After a
+        :class:`~tamis.stop.MonteCarloProbe`, as by default, those of labels, groups and incomplete columns are in units
+        of what they vary by chance, the median feature's being 1: else a date or a yes/no hides a number.
     order_, ranking_, support_, path_, stop_, certificate_
         As for every ranker.
 
@@ -189,6 +191,18 @@ class ReliefF(Ranker):
             certificate={"converged": n_compared == references.size, "n_compared": n_compared},
             notes=(note,) if n_compared < len(X) else (),
         )
+
+    def spread_by_chance(self, candidates: Candidates) -> np.ndarray | None:
+        """Standard deviation of the difference of two rows, in the columns of each candidate.
+
+        For a column that has no part in the target, the neighbors of a row are much as drawn at random: its score is a
+        mean of such differences, over as many pairs for every column.
+        """
+        X = candidates.table
+        if candidates.members is None and not candidates.is_discrete.any() and not has_missing(X):
+            return None
+        power = 1 if self.difference == "absolute" else 2
+        return spread_of_differences(X, candidates.is_discrete, power, candidates.sum_members)
 
     def _watch(self, results: Iterator[Any], n_results: int) -> Generator[Any, None, None]:
         """Report progress over blocks of rows."""

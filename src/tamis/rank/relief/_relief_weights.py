@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -60,6 +61,9 @@ class PairDifferences(Protocol):
     def n_columns(self) -> int:
         """How many there are."""
 
+    def differences(self, rows: np.ndarray, neighbors: np.ndarray, power: int) -> np.ndarray:
+        """Of each row and each of its neighbors, of shape (n_rows, n_neighbors, n_columns)."""
+
     def sum_differences(self, rows: np.ndarray, neighbors: np.ndarray, weights: np.ndarray, power: int) -> np.ndarray:
         """As :func:`sum_differences`."""
 
@@ -73,6 +77,9 @@ class _PlainColumns:
     @property
     def n_columns(self) -> int:
         return self.Z.shape[1]
+
+    def differences(self, rows: np.ndarray, neighbors: np.ndarray, power: int) -> np.ndarray:
+        return _differences(self.Z, rows, neighbors, power)
 
     def sum_differences(self, rows: np.ndarray, neighbors: np.ndarray, weights: np.ndarray, power: int) -> np.ndarray:
         return sum_differences(self.Z, rows, neighbors, weights, power)
@@ -207,13 +214,14 @@ def sum_differences(
     weights : ndarray of shape (n_sums, n_rows, n_neighbors)
     power : {1, 2}
     """
+    return sum_over_pairs(partial(_differences, Z, power=power), Z.shape[1], rows, neighbors, weights, Z.dtype)
 
-    def differences(some: np.ndarray, others: np.ndarray) -> np.ndarray:
-        difference = Z[others]
-        difference -= Z[some, None]
-        return (np.abs if power == 1 else np.square)(difference, out=difference)
 
-    return sum_over_pairs(differences, Z.shape[1], rows, neighbors, weights, Z.dtype)
+def _differences(Z: np.ndarray, rows: np.ndarray, neighbors: np.ndarray, power: int) -> np.ndarray:
+    """Of each row and each of its neighbors, of shape (n_rows, n_neighbors, n_columns)."""
+    difference = Z[neighbors]
+    difference -= Z[rows, None]
+    return (np.abs if power == 1 else np.square)(difference, out=difference)
 
 
 def sum_over_pairs(
