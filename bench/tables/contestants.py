@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from tamis import RFE, CorrelationScore, TableSelector, TreeSelector
+from tamis import RFE, CorrelationScore, ReliefF, TableSelector, TreeSelector
 from tamis.base import Ranker
 from tamis.stop import MonteCarloProbe
 
@@ -185,6 +185,7 @@ CONTESTANTS = {
     ),
     "TableSelector(TreeSelector), single splits": Entry(by_tamis(single_splits), tables=(100, 50), is_slow=False),
     "TableSelector(TreeSelector), 20 trees": Entry(by_tamis(tamis_forest), tables=(20, 5)),
+    "TableSelector(ReliefF())": Entry(by_tamis(lambda seed: ReliefF()), tables=(20, 3)),
     "TableSelector(RFE())": Entry(by_tamis(lambda seed: RFE()), tables=(20, 5)),
     "feature-engine, ProbeFeatureSelection": Entry(feature_engine_probe, "feature_engine"),
     "feature-engine, SelectByShuffling": Entry(feature_engine_shuffling, "feature_engine"),

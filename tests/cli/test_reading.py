@@ -293,3 +293,36 @@ def test_postal_codes_come_out_of_a_selection_with_their_zeros(tmp_path):
         == 0
     )
     assert [line.split(",")[0] for line in out.read_text().splitlines()[1:]] == [z for z, _, _ in rows]
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["+5", "-3", ""], [5.0, -3.0, np.nan]),
+        (["1", "2", "3"], [1, 2, 3]),
+        (["1e5", ".5", "-inf"], [1e5, 0.5, -np.inf]),
+        (["True", "false", "TRUE"], [True, False, True]),
+        (["1", "x", "3"], ["1", "x", "3"]),
+        (["1_000", "2", "3"], ["1_000", "2", "3"]),
+        ([" 1", "2 ", "3.5"], [1.0, 2.0, 3.5]),
+        (["", "NA", "?"], [np.nan, np.nan, np.nan]),
+    ],
+)
+def test_cells_are_read_alike_in_both_ways(cells, expected, reader, tmp_path):
+    frame = read(write(tmp_path, "a,b\n" + "".join(f"{cell},1\n" for cell in cells)))
+    values = frame.columns["a"]
+    assert values.dtype == np.asarray(expected, dtype=object if isinstance(expected[0], str) else None).dtype
+    np.testing.assert_array_equal(values, expected)
+
+
+def test_whole_numbers_beyond_64_bits_are_written_as_they_were(tmp_path):
+    rng = np.random.default_rng(0)
+    path, out = tmp_path / "t.csv", tmp_path / "out.csv"
+    ids = [str(3 * 10**19 + 7 * i) for i in range(60)]
+    x = rng.normal(size=60)
+    path.write_text(
+        "id,x,y\n" + "".join(f"{i},{a},{a + b}\n" for i, a, b in zip(ids, x, rng.normal(size=60), strict=True))
+    )
+    arguments = ["select", str(path), "--target", "y", "--keep", "id", "--out", str(out)]
+    assert main(arguments, Environment(io.StringIO(), io.StringIO())) == 0
+    assert [line.split(",")[0] for line in out.read_text().splitlines()[1:]] == ids

@@ -96,7 +96,8 @@ def _run(args: argparse.Namespace, env: Environment) -> None:
 def _make_estimators(args: argparse.Namespace) -> dict[str, DimensionEstimator]:
     """The estimators asked for, by name."""
     import tamis.dimension
-    from tamis.cli._methods import kebab, parse_parameters, suggest
+    from tamis.cli._methods import kebab, parse_parameters
+    from tamis.cli._naming import suggest
 
     classes = {kebab(name): getattr(tamis.dimension, name) for name in tamis.dimension.__all__}
     if args.method not in (*METHODS, "all"):

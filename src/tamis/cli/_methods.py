@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from tamis.base import Ranker, StoppingRule, rule_class, rule_names
 from tamis.cli._catalog import CATALOG
 from tamis.cli._messages import kebab
 from tamis.cli._names_elsewhere import RULES, equivalent, suggest_command
+from tamis.cli._naming import suggest
 
 _MOST_NAMED = 8
 _RESERVED = {
@@ -65,16 +65,6 @@ def method_class(name: str, command: Sequence[str] = ()) -> type[Ranker]:
         )
     known = [kebab(cls.__name__) for cls in all_methods()]
     raise ValueError(f"--method {name}: no such method{suggest(name, known)}; tamis list shows them all")
-
-
-def suggest(name: str, known: Iterable[str]) -> str:
-    """``" (did you mean ...?)"`` where something known looks like ``name``, in upper or lower case."""
-    spellings: dict[str, list[str]] = {}
-    for each in known:
-        spellings.setdefault(each.lower(), []).append(each)
-    close = difflib.get_close_matches(name.lower(), list(spellings), n=3, cutoff=0.6)
-    found = [spelling for match in close for spelling in spellings[match]]
-    return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _MOST_NAMED = 5
 
@@ -27,3 +28,13 @@ def enumerate_names(names: Sequence[str]) -> str:
 def them(names: Sequence[str]) -> str:
     """``it`` or ``them``."""
     return "it" if len(names) == 1 else "them"
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """``" (did you mean ...?)"`` where something known looks like ``name``, in upper or lower case."""
+    spellings: dict[str, list[str]] = {}
+    for each in known:
+        spellings.setdefault(each.lower(), []).append(each)
+    close = difflib.get_close_matches(name.lower(), list(spellings), n=3, cutoff=0.6)
+    found = [spelling for match in close for spelling in spellings[match]]
+    return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""

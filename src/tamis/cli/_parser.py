@@ -14,7 +14,7 @@ from tamis.cli._demo import COMMAND as DEMO
 from tamis.cli._dimension import COMMAND as DIMENSION
 from tamis.cli._environment import Environment
 from tamis.cli._list import COMMAND as LIST
-from tamis.cli._methods import suggest
+from tamis.cli._naming import suggest
 from tamis.cli._options import Command, add_global_options
 from tamis.cli._rank import COMMAND as RANK
 from tamis.cli._select import COMMAND as SELECT

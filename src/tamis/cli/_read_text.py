@@ -125,8 +125,7 @@ def _read_polars(polars: Any, file: TextFile, separator: str, names: Sequence[st
             file.source(),
             separator=separator,
             null_values=list(MISSING),
-            infer_schema_length=None,
-            decimal_comma=comma,
+            infer_schema=False,  # text: to infer types from all rows takes longer than all the rest
             glob=False,
         )
     except polars.exceptions.ComputeError as error:
@@ -135,7 +134,7 @@ def _read_polars(polars: Any, file: TextFile, separator: str, names: Sequence[st
         raise ValueError(f"a line has more cells than the header, {len(names)}; {_other_mark(separator)}") from error
     if len(table.columns) != len(names):
         raise ValueError(f"its header has {len(names)} names, its lines {len(table.columns)} cells")
-    table = _keep_codes(polars, table, file, separator)
+    table = _with_numbers(polars, table, comma)
     table.columns = list(names)
     n_empty = 0
     if all(null_counts(table)):  # else no line can be empty
@@ -151,17 +150,29 @@ def _read_polars(polars: Any, file: TextFile, separator: str, names: Sequence[st
     return frame.with_columns(parsed).with_notes(_empty_note(n_empty))
 
 
-def _keep_codes(polars: Any, table: Any, file: TextFile, separator: str) -> Any:
-    """The table with those whole numbers as text of which some begin with a zero, as postal codes do."""
-    whole = [j for j, dtype in enumerate(table.dtypes) if dtype.is_integer()]
-    if not whole:
-        return table
-    text = polars.read_csv(
-        file.source(), separator=separator, null_values=list(MISSING), columns=whole, infer_schema=False, glob=False
-    )
-    has_code = text.select(polars.all().str.contains(_CODE).any()).row(0)
-    codes = [text.columns[k] for k, is_code in enumerate(has_code) if is_code]
-    return table.with_columns(text[codes]) if codes else table
+def _with_numbers(polars: Any, table: Any, comma: bool) -> Any:
+    """The table, all text, with its columns of numbers as such; those with codes such as 01234 stay text."""
+    every = polars.all()
+    whole = _cast_columns(table, every, polars.Int64)
+    rest = table.drop(series.name for series in whole)
+    whole += _cast_columns(rest, every, polars.Int128)
+    rest = rest.drop(series.name for series in whole if series.name in rest.columns)
+    if comma:  # 1.000 is unclear then
+        has_point = rest.select(every.str.contains(".", literal=True).any()).row(0)
+        rest = rest[[name for name, has in zip(rest.columns, has_point, strict=True) if not has]]
+    written = every.str.replace(",", ".", literal=True) if comma else every
+    numbers = _cast_columns(rest, written, polars.Float64)
+    has_code = table[[series.name for series in whole]].select(every.str.contains(_CODE).any())
+    return table.with_columns(numbers + [series for series in whole if not has_code[series.name].any()])
+
+
+def _cast_columns(table: Any, written: Any, dtype: Any) -> list[Any]:
+    """Those columns all of whose cells can be read as of a type."""
+    cast = table.select(written.cast(dtype, strict=False))
+    same = [n == before for n, before in zip(null_counts(cast), null_counts(table), strict=True)]
+    return [
+        series for series, is_same in zip(cast, same, strict=True) if is_same and series.null_count() < series.len()
+    ]
 
 
 def _read_plain(file: TextFile, separator: str, names: Sequence[str], comma: bool) -> Frame:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from tamis.cli._frame import Frame, kind, missing
-from tamis.cli._methods import suggest
-from tamis.cli._naming import columns_hold, drop_option, enumerate_names, them
+from tamis.cli._naming import columns_hold, drop_option, enumerate_names, suggest, them
 
 
 @dataclass(frozen=True)

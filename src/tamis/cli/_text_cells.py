@@ -41,6 +41,14 @@ def parse_cells(cells: Cells, comma: bool) -> tuple[np.ndarray, np.ndarray | Non
     original : ndarray or None
         The cells, where ``values`` would be written in another way: dates, and whole numbers of which some are missing.
     """
+    place = {cell: k for k, cell in enumerate(dict.fromkeys(cells))}  # each is read once: dates repeat
+    values, original = _parse_distinct(list(place), comma)
+    row = np.fromiter((place[cell] for cell in cells), dtype=np.intp, count=len(cells))
+    return values[row], None if original is None else original[row]
+
+
+def _parse_distinct(cells: Cells, comma: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """As :func:`parse_cells`."""
     text = np.array(cells, dtype=object)
     stripped = [None if cell is None or cell.strip() in MISSING else cell.strip() for cell in cells]
     given = [cell for cell in stripped if cell is not None]

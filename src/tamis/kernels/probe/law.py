@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, ndtri
 
+from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks
+
 _SMALLEST_TAIL = 1e-280  # below it logarithms are compared
 _MOST_TERMS = 500  # of a continued fraction; in the far tail ten or so suffice
 _BISECTIONS = 60  # digits of a double
@@ -156,10 +158,16 @@ def tail_error(
 def shape_moments(columns: np.ndarray, sqrt_weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Skewness and excess kurtosis of centered columns that were multiplied by ``sqrt_weight``; 0 for constant ones."""
     weight = sqrt_weight**2 / np.sum(sqrt_weight**2)
-    raw = columns / np.where(sqrt_weight > 0, sqrt_weight, 1.0)[:, None]
-    scale = np.sqrt(weight @ raw**2)
-    standard = raw / np.where(scale > 0, scale, 1.0)
-    square = standard * standard  # products, for numpy raises to powers above 2 many times slower
-    standard *= square
-    square *= square
-    return weight @ standard, np.where(scale > 0, weight @ square - 3.0, 0.0)
+    factor = 1.0 / np.where(sqrt_weight > 0, sqrt_weight, 1.0)
+    scale = np.sqrt(np.einsum("ij,ij->j", columns, columns, dtype=float) / np.sum(sqrt_weight**2))
+    divisor = np.where(scale > 0, scale, 1.0)
+    third, fourth = np.zeros(columns.shape[1]), np.zeros(columns.shape[1])
+    for rows in blocks(len(columns), max(1, CACHE_ENTRIES // columns.shape[1])):  # in cache: three passes over each
+        standard = columns[rows] * factor[rows, None]
+        standard /= divisor
+        square = standard * standard  # products, for numpy raises to powers above 2 many times slower
+        standard *= square
+        square *= square
+        third += weight[rows] @ standard
+        fourth += weight[rows] @ square
+    return third, np.where(scale > 0, fourth - 3.0, 0.0)
