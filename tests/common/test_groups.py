@@ -82,9 +82,9 @@ def test_labels_and_a_mapping_of_columns_say_the_same(ranker):
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if getattr(tamis, name).supervised])
-@pytest.mark.parametrize("rule", [CrossValidation(cv=3), MonteCarloProbe(0.2, n_draws=9)], ids=["cv", "probe"])
+@pytest.mark.parametrize("rule", [CrossValidation(cv=2), MonteCarloProbe(0.25, n_draws=3)], ids=["cv", "probe"])
 def test_rules_that_rank_again_decide_on_groups(name, rule):
-    found = fitted(getattr(tamis, name)(groups=LABELS, stop=rule), X, Y)
+    found = fitted(instances(name)[0].set_params(groups=LABELS, stop=rule), X, Y)
     assert set(LABELS[found.support_]).isdisjoint(LABELS[~found.support_])
 
 

@@ -15,6 +15,7 @@ from sklearn.svm import SVC, SVR
 
 import tamis
 from tamis.base import Ranker
+from tamis.rank.stochastic import GradientDescent
 
 
 class OtherPath(dict[str, Any]):
@@ -27,33 +28,33 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": 1, "loss": "hinge", "p": 0.5},
         OtherPath({"stop": None, "kernel": "rbf", "max_iter": 20, "tol": 0.1}),
         {"stop": 1, "kernel": "poly", "degree": 2, "p": 2.0, "max_iter": 20, "tol": 0.1},
-        {"C": "auto", "cv": 2, "max_iter": 20, "tol": 0.1, "early_stopping": True, "random_state": 0},
+        {"C": "auto", "cv": 2, "max_iter": 5, "tol": 0.3, "early_stopping": True, "random_state": 0},
     ],
     "ARD": [{"early_stopping": 3}, {"stop": 1}, OtherPath({"stop": None, "task": "classification"})],
-    "AgnosG": [{"stop": 1, "max_iter": 60}, {"max_iter": 100}, {"stop": None, "mode": "thesis", "max_iter": 100}],
+    "AgnosG": [{"stop": 1, "max_iter": 20}, {"max_iter": 30}, {"stop": None, "mode": "thesis", "max_iter": 30}],
     "AgnosS": [
-        {"stop": 1, "max_iter": 60, "hidden_units": (6,), "batch_size": 16},
-        {"max_iter": 100},
-        OtherPath({"stop": None, "mode": "thesis", "max_iter": 100}),
+        {"stop": 1, "max_iter": 20, "hidden_units": (6,), "batch_size": 16},
+        {"max_iter": 30},
+        OtherPath({"stop": None, "mode": "thesis", "max_iter": 30}),
     ],
-    "AgnosW": [{"stop": 1, "max_iter": 60}, {"max_iter": 100}, {"stop": None, "mode": "thesis", "max_iter": 100}],
+    "AgnosW": [{"stop": 1, "max_iter": 20}, {"max_iter": 30}, {"stop": None, "mode": "thesis", "max_iter": 30}],
     "CGSSL": [{"random_state": 0}, {"stop": 1}, {"stop": None, "n_clusters": 2, "random_state": 0}],
     "CorrelationScore": [{}, {"stop": 1}, {"stop": None, "multiclass": "ovo"}],
     "DeepFeatureSelection": [{"stop": 1}, {"stop": None, "hidden_units": (4, 3)}],
-    "DropOneOut": [{"stop": 1, "step": 0.5}, {"stop": None, "hidden_units": (4,), "step": 0.5}],
+    "DropOneOut": [{"stop": 1, "step": 0.5, "hidden_units": (2,)}, {"stop": None, "hidden_units": (4,), "step": 0.5}],
     "ElasticNet": [
-        {"cv": 2, "n_alphas": 10},
+        {"cv": 2, "n_alphas": 5},
         {"stop": 1, "alpha": "path"},
         OtherPath({"stop": None, "loss": "squared_hinge", "l1_ratio": 0.9}),
     ],
     "FQI": [{"stop": 1}, {"hidden_units": ()}, {"stop": None}],
     "FSV": [
         {"C": 1.0},
-        {"stop": 1, "n_alphas": 20},
-        {"stop": None, "C": "path", "n_alphas": 20},
+        {"stop": 1, "n_alphas": 8},
+        {"stop": None, "C": "path", "n_alphas": 8},
         OtherPath({"C": 1.0, "loss": "logistic"}),
         {"C": 1.0, "early_stopping": True, "random_state": 0},
-        {"n_alphas": 10, "cv": 2},
+        {"n_alphas": 5, "cv": 2},
     ],
     "FeatureMedoids": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "FisherScore": [{}, {"stop": 1}, {"stop": None, "threshold": 0.01}],
@@ -78,8 +79,8 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     ],
     "GreedyReconstruction": [{}, {"stop": 1}, {"stop": None, "standardize": False}],
     "GroupLasso": [
-        {"n_alphas": 10, "cv": 2},
-        {"stop": 1, "n_alphas": 20},
+        {"n_alphas": 5, "cv": 2},
+        {"stop": 1, "n_alphas": 8},
         {"stop": None, "loss": "squared_hinge", "order": "magnitude"},
     ],
     "JCFO": [
@@ -88,13 +89,13 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         OtherPath({"stop": None, "kernel": "rbf"}),
     ],
     "L1SVM": [
-        {"n_alphas": 10, "cv": 2},
+        {"n_alphas": 5, "cv": 2},
         {"stop": 1, "order": "magnitude"},
         OtherPath({"stop": None, "loss": "squared_hinge"}),
         {"C": 0.1, "debias": True},
     ],
     "Lasso": [
-        {"n_alphas": 10, "cv": 2},
+        {"n_alphas": 5, "cv": 2},
         {"stop": 1, "order": "magnitude"},
         {"stop": None, "debias": True},
         {"max_norm": 0.5},
@@ -106,7 +107,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"weight": "cosine"},
     ],
     "LogisticLasso": [
-        {"n_alphas": 10, "cv": 2},
+        {"n_alphas": 5, "cv": 2},
         {"stop": 1},
         {"stop": None, "class_weight": "balanced"},
         {"alpha": 0.01, "debias": True},
@@ -124,11 +125,12 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         OtherPath({"n_neighbors": 2, "max_samples": 20, "random_state": 0}),
     ],
     "OFW": [
-        {"n_subsets": 20},
-        OtherPath({"stop": 1, "estimator": "ridge", "method": "riemannian", "evaluation": "out-of-bag"}),
-        OtherPath({"stop": None, "estimator": "neighbors", "subset_size": 2, "n_subsets": 20}),
+        {"n_subsets": 10, "method": GradientDescent(mu=2)},
+        {"n_subsets": 10},
+        OtherPath({"stop": 1, "estimator": "ridge", "method": "riemannian", "evaluation": "out-of-bag", "n_subsets": 5}),
+        OtherPath({"stop": None, "estimator": "neighbors", "subset_size": 2, "n_subsets": 10}),
         OtherPath({"estimator": "tree", "method": "exact", "subset_size": 2}),
-        {"stop": 0.5, "method": "diffusion", "subset_size": 2, "group_correlation": 0.95, "tol": 0.2, "n_subsets": 20},
+        {"stop": 0.5, "method": "diffusion", "subset_size": 2, "group_correlation": 0.95, "tol": 0.2, "n_subsets": 5},
     ],
     "OptimalBrainDamage": [
         {"stop": 1},
@@ -149,7 +151,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": None, "max_monomials": 6, "prune": "leave-one-out"},
         {"degree": 3, "interaction_only": True, "max_monomials": 8, "prune": "fisher"},
     ],
-    "PotentialSVM": [{"n_alphas": 10, "cv": 2}, {"stop": 1, "C": 0.1}, {"stop": None, "C": 1.0, "alpha": 0.1}],
+    "PotentialSVM": [{"n_alphas": 5, "cv": 2}, {"stop": 1, "C": 0.1}, {"stop": None, "C": 1.0, "alpha": 0.1}],
     "RFE": [
         {"stop": 0.5},  # the draws of the default rule differ where a row of weight two is one and not two
         {"step": 0.5},
@@ -193,8 +195,8 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "SignalToNoise": [{"n_draws": 3}, {"stop": 1, "n_draws": 2}, {"stop": None, "threshold": None, "n_draws": 2}],
     "SOGFS": [{}, {"stop": 1}, {"stop": None, "n_clusters": 2}],
     "SparseGroupLasso": [
-        {"n_alphas": 10, "cv": 2},
-        {"stop": 1, "n_alphas": 20, "l1_ratio": 0.0},
+        {"n_alphas": 5, "cv": 2},
+        {"stop": 1, "n_alphas": 8, "l1_ratio": 0.0},
         {"stop": None, "loss": "squared"},
     ],
     "TreeSelector": [
@@ -212,7 +214,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": 1, "loss": "hinge"},
         OtherPath({"stop": None, "kernel": "rbf", "loss": "squared"}),
         {"stop": 1, "kernel": "poly", "degree": 2, "loss": "sparse_fisher"},
-        {"C": "auto", "cv": 2, "max_iter": 20, "tol": 0.1, "early_stopping": True, "random_state": 0},
+        {"C": "auto", "cv": 2, "max_iter": 5, "tol": 0.3, "early_stopping": True, "random_state": 0},
     ],
 }
 

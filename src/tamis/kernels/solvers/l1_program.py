@@ -41,6 +41,7 @@ _FIRST_COLUMNS = 200  # at most, at the start
 _ENTERING_COLUMNS = 50  # at most, in each later round, or half as many as there are
 _INTERIOR_POINT_SIZE = 600  # rows and columns from which an interior point method beats the simplex, from scratch
 _INTERIOR_POINT_SHARE = 0.2  # of columns that are new, from which a program counts as one from scratch
+_QUICK_SIZE = 2**16  # entries of a program that takes less time than Ctrl-C may wait for
 _LARGEST_REFINEMENT = 1e-5  # of the largest multiplier or weight
 _BASIC, _UPPER = int(highspy.HighsBasisStatus.kBasic), int(highspy.HighsBasisStatus.kUpper)
 _LEAST_SCALE = 1e-9  # of the largest cost: what HiGHS takes for infinite begins at 1e20 units
@@ -498,7 +499,10 @@ class _DualModel:
             with self._is_running:
                 self._highs.run()
 
-        call_in_background(run, on_wait=self._on_wait, cancel=self._is_cancelled.set)
+        if self._n_samples * self._n_columns <= _QUICK_SIZE:
+            run()  # a thread takes longer to start
+        else:
+            call_in_background(run, on_wait=self._on_wait, cancel=self._is_cancelled.set)
         return self._highs.getModelStatus()
 
     def _to_samples(self, values: np.ndarray) -> np.ndarray:

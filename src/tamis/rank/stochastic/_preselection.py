@@ -116,12 +116,12 @@ def preselect_columns(preselect: Any, X: Any, y: np.ndarray) -> np.ndarray:
 
 
 def _fisher(y: np.ndarray) -> FisherScore:
-    return FisherScore(form="unbiased" if np.unique(y).size == 2 else "scatter")
+    return FisherScore(stop=None, form="unbiased" if np.unique(y).size == 2 else "scatter")
 
 
 def lead_groups(X: Any, y: np.ndarray, threshold: float) -> np.ndarray:
     """For each column the place of the leader of its group: columns become leaders by decreasing Fisher score."""
-    scores = FisherScore().fit(X, y).scores_
+    scores = FisherScore(stop=None).fit(X, y).scores_
     return group_columns(X, np.argsort(-scores, kind="stable"), threshold)
 
 
