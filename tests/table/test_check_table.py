@@ -222,3 +222,15 @@ def test_the_docs_list_every_code_with_its_advice():
         line.strip("|").split(" | ") for line in page.partition("| code |")[2].splitlines() if line.startswith("| `")
     ]
     assert {code.strip(" `"): advice.strip() for code, _, advice in rows} == CODES
+
+
+@pytest.mark.parametrize("far", ["9999-12-31", "1900-01-01"])
+def test_a_date_that_stands_for_none_is_told(far):
+    rng = np.random.default_rng(0)
+    when = np.datetime64("2021-01-01") + rng.integers(0, 900, 100)
+    assert not [each for each in check_table({"when": when}) if each.code == "heavy-tail"]
+    when[7] = np.datetime64(far)
+    (found,) = [each for each in check_table({"when": when}) if each.code == "heavy-tail"]
+    assert found.column == "when"
+    assert far in found.sentence
+    assert "missing date" in found.sentence

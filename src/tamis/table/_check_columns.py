@@ -17,6 +17,8 @@ _NEAR_COPY = 0.999  # absolute correlation
 _MOST_COMPARED = 1000  # columns of which all pairs are
 _SAME = 1e-9  # largest difference of the entries of two standardized copies, as in kernels/arrays/copies.py
 _SHARE, _LARGE_SHARE = 0.05, 0.5  # missing
+_DAYS_PER_YEAR = 365.2425
+_FAR_DATE, _FAR_QUARTILES = 50 * _DAYS_PER_YEAR, 10  # days from the median, and ranges between quartiles
 _BLOCK = 256
 
 
@@ -113,6 +115,19 @@ def _tails(source: Source) -> Iterator[Finding]:
     for i, reach in zip(tails.columns.tolist(), tails.reach.tolist(), strict=True):
         sentence = f"reaches {reach:.0f} robust standard deviations from its median"
         yield Finding("heavy-tail", source.names[source.places[i]], sentence)
+    for j, moments in source.moments.items():
+        days = moments[~np.isnat(moments)].astype("datetime64[D]").astype(np.int64)
+        if not days.size:
+            continue
+        low, median, high = np.quantile(days, [0.25, 0.5, 0.75])
+        farthest = days[np.abs(days - median).argmax()]
+        distance = abs(farthest - median)
+        if distance > max(_FAR_DATE, _FAR_QUARTILES * (high - low)):
+            sentence = (
+                f"reaches {np.datetime64(int(farthest), 'D')}, {distance / _DAYS_PER_YEAR:.0f} years from its median: "
+                "if that stands for a missing date, make it one"
+            )
+            yield Finding("heavy-tail", source.names[j], sentence)
 
 
 def _copies(source: Source, sample: Source, told: str) -> Iterator[Finding]:

@@ -127,7 +127,9 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "OFW": [
         {"n_subsets": 10, "method": GradientDescent(mu=2)},
         {"n_subsets": 10},
-        OtherPath({"stop": 1, "estimator": "ridge", "method": "riemannian", "evaluation": "out-of-bag", "n_subsets": 5}),
+        OtherPath(
+            {"stop": 1, "estimator": "ridge", "method": "riemannian", "evaluation": "out-of-bag", "n_subsets": 5}
+        ),
         OtherPath({"stop": None, "estimator": "neighbors", "subset_size": 2, "n_subsets": 10}),
         OtherPath({"estimator": "tree", "method": "exact", "subset_size": 2}),
         {"stop": 0.5, "method": "diffusion", "subset_size": 2, "group_correlation": 0.95, "tol": 0.2, "n_subsets": 5},
