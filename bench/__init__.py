@@ -22,4 +22,5 @@ BENCHES = {
     "spectral-speed": "bench.speed.spectral",
     "agnos-speed": "bench.speed.agnos",
     "fit-speed": "bench.speed.fit",
+    "tall": "bench.speed.tall",
 }

@@ -46,6 +46,8 @@ class Candidates(ABC):
         Candidates that are neither ranked nor kept; their columns are constant.
     is_discrete : ndarray of bool, of shape (n_columns,)
         Columns whose values are labels, for methods that tell them from quantities.
+    compressed : tuple or None
+        What a method computed of a tall table and its target, for rules that look at these again.
     provides : frozenset of str
         What rules may require of them.
     """
@@ -63,6 +65,7 @@ class Candidates(ABC):
         self.keep = np.empty(0, dtype=np.int64)
         self.excluded = np.empty(0, dtype=np.int64)
         self.is_discrete = np.zeros(table.shape[1], dtype=bool)
+        self.compressed: tuple[Any, ...] | None = None
 
     @property
     @abstractmethod

@@ -191,15 +191,18 @@ class Probe(StoppingRule, name="probe"):
         rng: np.random.RandomState,
     ) -> list[float]:
         """Chance per step, permuting wherever the analytic law cannot be trusted, up to the first that is refused."""
-        search = ranker.search(candidates, ranker.encode_target(np.asarray(y)))
+        values = ranker.encode_target(np.asarray(y))
+        search = ranker.search(candidates, values, in_rows=self.null != "auto")
         moments = self._moments_of_columns(search, rng) if self.null == "auto" else None
         chances: list[float] = []
-        for step in track(ranker, path, task_name="probe"):
+        for place, step in enumerate(track(ranker, path, task_name="probe")):
             if step.info["forced"]:
                 chances.append(0.0)
                 search.select(step.feature)
                 continue
             if moments is None or self._far_from_gaussian(search, step, moments):
+                if search.columns.n_rows != search.columns.n_samples:  # rows are permuted, not compressed ones
+                    search = _replayed(ranker.search(candidates, values, in_rows=True), path[:place])
                 search.update_candidates()
                 chances.append(self._permuted_chance(search, step, rng))
             else:
@@ -212,13 +215,14 @@ class Probe(StoppingRule, name="probe"):
     def _moments_of_columns(self, search: Search, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         """Skewness and kurtosis of up to 1000 candidates, fewer where these are long."""
         varying = search.remaining_columns()
-        most = int(np.clip(_SAMPLE_ELEMENTS // search.columns.n_samples, 10, 1000))
+        most = int(np.clip(_SAMPLE_ELEMENTS // search.columns.n_rows, 10, 1000))
         sample = varying if varying.size <= most else np.sort(rng.choice(varying, most, replace=False))
-        return _moments(search, search.columns.columns(sample))
+        return _moments(*search.columns.rows_of(sample))
 
     def _far_from_gaussian(self, search: Search, step: Step, moments: tuple[np.ndarray, np.ndarray]) -> bool:
         tail = self.risk / (step.info["n_candidates"] if self.correction == "best-of-remaining" else 1)
-        return tail_error(moments, _moments(search, search.Y), search.columns.total, tail) > _TAIL_ERROR
+        of_target = step.info.get("residual_shape") or _moments(search.Y, search.columns.sqrt_weight)
+        return tail_error(moments, of_target, search.columns.total, tail) > _TAIL_ERROR
 
     def _permuted_chance(self, search: Search, step: Step, rng: np.random.RandomState) -> float:
         """(1 + draws that reach the feature) / (1 + draws), or the same over every candidate of every draw."""
@@ -238,5 +242,12 @@ class Probe(StoppingRule, name="probe"):
         return min(1.0, (1 + reached) / (1 + drawn * pool))
 
 
-def _moments(search: Search, columns: Any) -> tuple[np.ndarray, np.ndarray]:
-    return shape_moments(*move_to(columns, search.columns.sqrt_weight, xp=np, device="cpu"))
+def _moments(columns: Any, sqrt_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+    return shape_moments(*move_to(columns, sqrt_weight, xp=np, device="cpu"))
+
+
+def _replayed(search: Search, path: Sequence[Step]) -> Search:
+    """A search after the steps of a path."""
+    for step in path:
+        search.select(step.feature)
+    return search

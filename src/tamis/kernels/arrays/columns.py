@@ -66,6 +66,8 @@ class Columns(ABC):
     sqrt_weight : array of shape (n_samples,)
     norm2 : array of shape (n_candidates,)
         Squared norm of every centered, weighted column; exactly zero for constant ones.
+    n_projected : int
+        Directions that were taken out of all columns before, such as an intercept that is not among the rows.
     """
 
     xp: Any
@@ -77,6 +79,16 @@ class Columns(ABC):
     fit_intercept: bool
     sqrt_weight: Array
     norm2: Array
+    n_projected: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table behind the columns."""
+        return self.n_samples
+
+    def rows_of(self, indices: np.ndarray) -> tuple[Array, Array]:
+        """``Z[:, indices]`` in the rows of the table behind the columns, and the roots of their weights."""
+        return self.columns(indices), self.sqrt_weight
 
     def _set_rows(self, X: Array, sample_weight: np.ndarray | None, fit_intercept: bool) -> None:
         self.xp, _, self.device = get_namespace_and_device(X)

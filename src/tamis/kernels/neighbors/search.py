@@ -27,6 +27,8 @@ Array = Any  # an array of any Array-API namespace
 _SPARE = 3  # candidates beyond the number of neighbors
 _TREE_COLUMNS = 6  # up to here a k-d tree is faster than the product
 _FEW, _TALL = 16, 8192  # candidates and rows up to which a product in single precision is faster than one in double
+_WIDE = 512  # columns from which to compare rows by their differences takes longer than the product
+_SHARE = 1e-3  # of the squared norms of two points that their squared distance must have, for a product to give it
 _BLOCK = {True: 2**20, False: 2**27}  # numbers held at a time: on the host, on an accelerator
 _SPARSE_MEGABYTES = 64  # that a block of distances between sparse rows may take
 _PRODUCT_BLOCK = 2**22  # numbers held at a time of the product in single precision
@@ -67,6 +69,8 @@ def nearest_neighbors(X: Array, n_neighbors: int, *, query: Array | None = None)
         xp, _, _ = get_namespace_and_device(X)
         center = xp.mean(X, axis=0)  # the product loses fewer digits near the origin
         X, query = X - center, None if query is None else query - center
+        if is_numpy_namespace(xp) and X.shape[1] >= _WIDE and X.shape[0] <= _TALL:
+            return _nearest_in_wide(X, query, n_neighbors)
         candidates, bound = _choose_search(X, n_candidates)(X, X if query is None else query, n_candidates)
     return _refine(X, query, candidates, bound, n_neighbors)
 
@@ -112,6 +116,42 @@ def _search_single(X: np.ndarray, query: np.ndarray, n_candidates: int) -> tuple
             bound[block] = values[rows, indices[block, rank]]
             values[rows, indices[block, rank]] = np.inf
     return indices, (2.0 * bound + query_norm2 - rounding) * unit**2
+
+
+def _nearest_in_wide(X: np.ndarray, query: np.ndarray | None, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
+    """Neighbors of few long rows by products in double precision.
+
+    Differences are taken only where two distances could be equal, but for rounding, or are so small that a product
+    loses their digits. The rounding of a pair is relative to the norms of these two: a row far from all others leaves
+    the distances of the others what they are.
+    """
+    points = X.astype(float, copy=False)
+    queries = points if query is None else query.astype(float, copy=False)
+    norm2, query_norm2 = _squared_norms(points), _squared_norms(queries)
+    relative = _relative_rounding(X.shape[1], 2.0**-53)
+    n_taken = min(n_neighbors + 1, len(X) - (query is None))  # one more tells whether the last is certain
+    indices, distance2 = np.empty((len(queries), n_taken), dtype=np.int64), np.empty((len(queries), n_taken))
+    for block in blocks(len(queries), _PRODUCT_BLOCK // len(X)):
+        values = queries[block] @ points.T
+        values *= -2.0
+        values += norm2 * (1.0 - relative)  # lower bounds, but for what is the same in a row
+        if query is None:
+            values[np.arange(len(values)), np.arange(block.start, block.stop)] = np.inf
+        near = np.argpartition(values, n_taken - 1, axis=1)[:, :n_taken]
+        lowest = np.take_along_axis(values, near, axis=1)
+        order = np.lexsort((near, lowest), axis=1)
+        indices[block] = np.take_along_axis(near, order, axis=1)
+        distance2[block] = np.take_along_axis(lowest, order, axis=1)
+    size = norm2[indices] + query_norm2[:, None]
+    distance2 += query_norm2[:, None] + relative * norm2[indices]
+    gap = np.diff(distance2 - relative * size, axis=1)
+    is_certain = np.all(gap > 2 * relative * size[:, :-1], axis=1) & np.all(distance2 > _SHARE * size, axis=1)
+    indices, distance2 = indices[:, :n_neighbors], distance2[:, :n_neighbors]
+    upper = np.sqrt(np.maximum(distance2, 0.0) + relative * size[:, :n_neighbors])
+    if is_certain.all():
+        return indices, np.sqrt(distance2).astype(X.dtype, copy=False)
+    distances = np.where(is_certain[:, None], np.sqrt(np.maximum(distance2, 0.0)), upper).astype(X.dtype, copy=False)
+    return _compare_within_radius(X, query, indices, distances, np.flatnonzero(~is_certain))
 
 
 def _search_device(X: Array, query: Array, n_candidates: int) -> tuple[Array, Array]:

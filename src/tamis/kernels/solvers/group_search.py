@@ -145,7 +145,7 @@ class GroupSearch:
     @property
     def dof(self) -> float:
         """Dimension of the orthogonal complement of what was selected."""
-        return self.columns.total - len(self.basis)
+        return self.columns.total - len(self.basis) - self.columns.n_projected
 
     def __iter__(self) -> Iterator[GroupDirection]:
         while (whitener := self._whitener()) is not None and self.remaining.any():

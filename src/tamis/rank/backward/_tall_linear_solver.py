@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from tamis.kernels.arrays.tolerances import WEIGHT_ERROR
+from tamis.kernels.solvers import gram_newton
 from tamis.kernels.solvers.gram import FactorGram
 from tamis.kernels.solvers.multinomial import MultinomialModel
 from tamis.kernels.solvers.svm_augmented_lagrangian import AugmentedLagrangianSVM
@@ -154,7 +155,7 @@ def _fill_gaps(eliminated: np.ndarray, n_entries: int) -> tuple[np.ndarray, np.n
 
 def _pose_primal(
     table: Any, penalty: np.ndarray, subproblem: Subproblem, learner: Learner, tol: float, max_iter: int
-) -> PrimalLinearModel | AugmentedLagrangianSVM | MultinomialModel:
+) -> PrimalLinearModel | gram_newton.GramNewton | AugmentedLagrangianSVM | MultinomialModel:
     """The model of a subproblem on a table; not yet solved."""
     target, cost = subproblem.target, subproblem.cost
     if is_multinomial(subproblem):
@@ -163,6 +164,8 @@ def _pose_primal(
         return AugmentedLagrangianSVM(table, penalty, target, cost, tol=tol)
     if learner.loss == "epsilon_insensitive":
         return AugmentedLagrangianSVM(table, penalty, target, cost, epsilon=learner.epsilon, tol=tol)
+    if gram_newton.pays(table, learner.loss):
+        return gram_newton.GramNewton(table, penalty, target, cost, loss=learner.loss, tol=tol, max_iter=max_iter)
     return PrimalLinearModel(table, penalty, target, cost, loss=learner.loss, tol=tol, max_iter=max_iter)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -17,12 +16,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._sklearn import HasMethods, Interval, StrOptions, check_feature_names_in
 from tamis.base import GROUPS_CONSTRAINT, Candidates, DictionaryCandidates, SequentialRanker, Step, WeightedRanker
 from tamis.base._validation import known_names
+from tamis.engine import CompressedColumns, compress_rows, is_tall
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.targets import Target, encode_classes, encode_target, infer_task
-from tamis.kernels.arrays.tolerances import FULL_LEVERAGE
 from tamis.kernels.solvers.group_search import ColumnDirection, GroupDirection, GroupSearch
 from tamis.kernels.solvers.orthogonal_search import Direction, OrthogonalSearch
 from tamis.rank._subproblems import SubproblemMixin
+from tamis.rank.forward._least_squares_errors import Idle, directions_of, errors_in_rows, errors_of_tall
 from tamis.rank.forward._least_squares_model import LeastSquaresModel, Term, model_from_path
 
 
@@ -109,31 +109,48 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
         """The target as columns: the quantity, or indicators of the classes."""
         return encode_target(y, self.task).values
 
-    def search(self, candidates: Candidates, values: np.ndarray) -> OrthogonalSearch | GroupSearch:
-        """A search among the candidates for what explains the target columns, at its start."""
-        columns = candidates.as_columns(fit_intercept=self.fit_intercept)
+    def search(
+        self, candidates: Candidates, values: np.ndarray, *, in_rows: bool = False
+    ) -> OrthogonalSearch | GroupSearch:
+        """A search among the candidates for what explains the target columns, at its start.
+
+        That of a tall table is among compressed columns, unless it is wanted in the rows of the table.
+        """
+        columns, values = self._columns(candidates, values, in_rows)
         if candidates.members is None:
             return OrthogonalSearch(columns, values, tol=self.tol)
         return GroupSearch(columns, candidates.members, values, tol=self.tol)
+
+    def _columns(self, candidates: Candidates, values: np.ndarray, in_rows: bool = False) -> tuple[Columns, np.ndarray]:
+        """Columns to search among, with the targets in the same rows."""
+        if in_rows or self.dictionary is not None or not is_tall(candidates.table, values.shape[1]):
+            return candidates.as_columns(fit_intercept=self.fit_intercept), values
+        known = candidates.compressed
+        if known is None or known[0] is not self.fit_intercept or not np.array_equal(known[1], values):
+            weight, fit_intercept = candidates.sample_weight, self.fit_intercept
+            compressed = compress_rows(candidates.table, values, weight, fit_intercept=fit_intercept)
+            candidates.compressed = known = (fit_intercept, values, compressed)
+        return known[2], known[2].targets
 
     def _steps(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Iterator[Step]:
         target = encode_target(np.asarray(y), self.task)
-        columns = candidates.as_columns(fit_intercept=self.fit_intercept)
+        columns, values = self._columns(candidates, target.values)
         self._set_null_model(columns, target, candidates.sample_weight)
         n_top = min((most for most in (n_top, self.max_features) if most is not None), default=None)
         n_top = None if n_top is None else max(n_top, candidates.keep.size)
         if candidates.members is None:
-            directions: Iterable[Any] = self._directions(columns, target.values, n_top, candidates.keep)
+            directions: Iterable[Any] = self._directions(columns, values, n_top, candidates.keep)
         else:
-            directions = self._group_directions(columns, candidates.members, target.values, candidates.keep)
-        return islice(self._described(candidates, columns, target.values, directions), n_top)
+            directions = self._group_directions(columns, candidates.members, values, candidates.keep)
+        return islice(self._described(candidates, columns, target.values, directions, n_top), n_top)
 
     def _path_along(self, candidates: Candidates, y: np.ndarray | None, order: np.ndarray) -> tuple[Step, ...]:
         values = self.encode_target(np.asarray(y))
         search = self.search(candidates, values)
-        return tuple(self._described(candidates, search.columns, values, search.follow(order.tolist())))
+        directions = search.follow(order.tolist())
+        return tuple(self._described(candidates, search.columns, values, directions, order.size))
 
     def _described(
         self,
@@ -141,22 +158,17 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
         columns: Columns,
         values: np.ndarray,
         directions: Iterable[Direction | GroupDirection | Idle],
+        n_top: int | None,
     ) -> Iterator[Step]:
         """Directions as steps, with the error of the least-squares model that they build."""
-        xp = columns.xp
-        residual = columns.center_rows(columns.as_array(values))
-        leverage = columns.sqrt_weight**2 / columns.total if self.fit_intercept else 0 * columns.sqrt_weight
-        total2, n_terms = float(xp.sum(residual**2)), 0
-        for place, step in enumerate(directions):
-            added = [step] if isinstance(step, Direction) else step.directions
-            for each in added:
-                q = columns.as_array(each.q) if isinstance(each, ColumnDirection) else each.q
-                residual = residual - q[:, None] * columns.as_array(each.projection)[None, :]
-                leverage = leverage + q**2
-            # the leave-one-out error of a row is residual / (1 - leverage), infinite where only the row predicts itself
-            factor = 1 - leverage
-            residual2 = xp.sum(residual**2, axis=1)
-            press = float(xp.sum(residual2 / xp.where(factor > FULL_LEVERAGE, factor, xp.ones_like(factor)) ** 2))
+        errors: Iterator[tuple[Any, dict[str, Any]]]
+        if isinstance(columns, CompressedColumns):
+            errors = errors_of_tall(columns, values, directions, n_top)
+        else:
+            errors = errors_in_rows(columns, values, directions, fit_intercept=self.fit_intercept)
+        n_terms = 0
+        for place, (step, error) in enumerate(errors):
+            added = directions_of(step)
             yield Step(
                 step.feature,
                 step.cos2,
@@ -166,8 +178,7 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
                     "n_candidates": step.n_candidates,
                     "n_targets": step.n_targets,
                     "n_columns": len(added),
-                    "r2": 1.0 - float(xp.sum(residual2)) / total2,
-                    "press": np.inf if bool(xp.any(factor <= FULL_LEVERAGE)) else press / columns.total,
+                    **error,
                     "redundant": np.array([candidates.label(j) for j in step.redundant.tolist()]),
                     "orthogonality": step.orthogonality_loss,
                     "terms": self._terms(candidates, columns, step, added),
@@ -284,23 +295,6 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
             tags.input_tags.sparse = _takes_sparse(self.dictionary)
             tags.array_api_support = False
         return tags
-
-
-@dataclass(frozen=True)
-class Idle:
-    """A candidate that stays, though it adds nothing to those before it."""
-
-    feature: int
-    n_candidates: int = 1
-    n_targets: int = 1
-    cos2: float = 0.0
-    orthogonality_loss: float = 0.0
-    directions: tuple[()] = ()
-
-    @property
-    def redundant(self) -> np.ndarray:
-        """None."""
-        return np.empty(0, dtype=np.int64)
 
 
 def starting_with(search: Any, keep: np.ndarray, steps: Iterable[Any] | None = None) -> Iterator[Any]:

@@ -1,0 +1,184 @@
+"""Tables with many more rows than columns, against peers on the same data in the same run.
+
+Entries are medians of wall times, in seconds, contestants in turn, all cores. The default probe's table has five
+relevant columns of 200, the path of 50 features has fifty.
+"""
+
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.feature_selection import RFE as PeerRFE
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, orthogonal_mp
+from sklearn.neighbors import NearestNeighbors
+from sklearn.svm import LinearSVC
+
+from bench.table import Targets, show
+from tamis import RFE, CorrelationScore, FisherScore, GramSchmidt, MaxVariance
+from tamis.kernels.neighbors.search import nearest_neighbors
+
+N_TURNS = 5
+N_FEATURES = 50
+PEER_ROUNDS = 3  # rounds of scikit-learn's RFE that are run; its time is that of all, at the mean of these
+
+
+def make_table(n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussian columns, each correlated with the one before, fifty of them relevant."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_rows, n_columns))
+    X[:, 1:] += X[:, :-1]
+    return X, X[:, :N_FEATURES] @ (0.3 * rng.standard_normal(N_FEATURES)) + rng.standard_normal(n_rows)
+
+
+def race(contestants: dict[str, Callable[[], Any]], n_turns: int = N_TURNS) -> dict[str, float]:
+    """Median seconds of each, after one call to warm up."""
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for turn in range(n_turns + 1):
+            for name, call in contestants.items():
+                start = time.perf_counter()
+                call()
+                if turn:
+                    times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(each) for name, each in times.items()}
+
+
+def paths(X: np.ndarray, y: np.ndarray) -> dict[str, Callable[[], Any]]:
+    """Fifty features; ten, and those that the probe keeps, of a target that depends on five; and floors."""
+    few = X[:, :5].sum(axis=1) + 5 * np.random.default_rng(1).standard_normal(len(X))
+    return {
+        "orthogonal_mp": lambda: orthogonal_mp(X, y, n_nonzero_coefs=N_FEATURES),
+        "GramSchmidt(stop=50)": lambda: GramSchmidt(stop=N_FEATURES).fit(X, y),
+        "GramSchmidt(stop=10), 5 relevant": lambda: GramSchmidt(stop=10).fit(X, few),
+        "GramSchmidt(), 5 relevant": lambda: GramSchmidt().fit(X, few),
+        "X' X": lambda: X.T @ X,
+        "50 products X' y": lambda: [X.T @ y for _ in range(N_FEATURES)],
+    }
+
+
+def least_squares(targets: Targets, quick: bool) -> dict[str, Any]:
+    """Fifty features, and the default probe, beside orthogonal matching pursuit."""
+    found, rows = {}, []
+    shapes = ((20_000, 100), (2000, 1000)) if quick else ((100_000, 200), (10_000, 2000))
+    for (n, d), factor in zip(shapes, (2.0, 1.0), strict=True):
+        seconds = race(paths(*make_table(n, d)), 2 if quick else N_TURNS)
+        rows += [(f"{n} x {d}", name, f"{value:.3f}") for name, value in seconds.items()]
+        found[f"{n} x {d}"] = seconds
+        ratio = seconds["orthogonal_mp"] / seconds["GramSchmidt(stop=50)"]
+        targets.add(f"{n} x {d}: orthogonal_mp / GramSchmidt(stop=50)", f"{ratio:.2f}", f">= {factor}", ratio >= factor)
+        more = seconds["GramSchmidt(), 5 relevant"] / seconds["GramSchmidt(stop=10), 5 relevant"]
+        targets.add(f"{n} x {d}: default probe / the same path without it", f"{more:.2f}", "<= 1.5", more <= 1.5)
+    show("Least squares on tall tables", ("table", "method", "seconds"), rows)
+    return found
+
+
+def univariate(targets: Targets, quick: bool) -> dict[str, Any]:
+    """Scores of single columns beside a check of the entries and one product."""
+    X, y = make_table(*((20_000, 100) if quick else (100_000, 200)))
+    classes = (y > 0).astype(int)
+    seconds = race(
+        {
+            "isfinite and X' y": lambda: (np.isfinite(X).all(), X.T @ y),
+            "CorrelationScore(stop=10)": lambda: CorrelationScore(stop=10).fit(X, y),
+            "CorrelationScore()": lambda: CorrelationScore().fit(X, y),
+            "FisherScore(stop=10)": lambda: FisherScore(stop=10).fit(X, classes),
+            "MaxVariance(stop=10)": lambda: MaxVariance(stop=10).fit(X),
+        },
+        2 if quick else N_TURNS,
+    )
+    floor = seconds["isfinite and X' y"]
+    show(
+        f"Scores of single columns, {X.shape[0]} x {X.shape[1]}",
+        ("method", "seconds", "ratio"),
+        [(name, f"{value:.3f}", f"{value / floor:.1f}") for name, value in seconds.items()],
+    )
+    for name, value in seconds.items():
+        if name.endswith("(stop=10)"):
+            targets.add(f"{name} / (isfinite and X' y)", f"{value / floor:.1f}", "<= 5", value <= 5 * floor)
+    return seconds
+
+
+def peer_elimination(estimator: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Seconds of scikit-learn's elimination of all features but one, from its first, middle and last rounds."""
+    times = []
+    for width in np.linspace(X.shape[1], 2, PEER_ROUNDS).astype(int).tolist():
+        part = X[:, :width]
+        start = time.perf_counter()
+        PeerRFE(estimator, n_features_to_select=width - 1, step=1).fit(part, y)
+        times.append((time.perf_counter() - start) / 2)  # the selection and the model that is left: two fits
+    return float(np.mean(times)) * (X.shape[1] - 1)
+
+
+def elimination(targets: Targets, quick: bool) -> dict[str, Any]:
+    """RFE, one feature at a time."""
+    X, y = make_table(*((10_000, 50) if quick else (100_000, 200)))
+    classes = (y > 0).astype(int)
+    peers = {"squared_hinge": LinearSVC(), "logistic": LogisticRegression(), "ridge": RidgeClassifier()}
+    rows, found = [], {}
+    for name, peer in peers.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            seconds = race({name: lambda name=name: RFE(name, stop=1).fit(X, classes)}, 1)[name]
+            theirs = peer_elimination(peer, X, classes)
+        rows.append((name, f"{seconds:.2f}", f"{theirs:.0f}", f"{theirs / seconds:.0f}"))
+        found[name] = {"seconds": seconds, "peer": theirs}
+        shape = f"{X.shape[0]} x {X.shape[1]}"
+        targets.add(f"RFE {name}, {shape}: seconds", f"{seconds:.2f}", "< 3", seconds < 3)
+        targets.add(
+            f"RFE {name}, {shape}: scikit-learn / ours", f"{theirs / seconds:.0f}", ">= 10", theirs >= 10 * seconds
+        )
+    show(
+        f"RFE, {X.shape[0]} x {X.shape[1]}, one at a time (scikit-learn's time from {PEER_ROUNDS} of its rounds)",
+        ("model", "seconds", "scikit-learn", "ratio"),
+        rows,
+    )
+    wide, label = make_table(*((100, 1000) if quick else (500, 10_000)))
+    seconds = race({"wide": lambda: RFE(stop=1).fit(wide, label > 0)}, 1)["wide"]
+    targets.add(f"RFE, {wide.shape[0]} x {wide.shape[1]}: seconds", f"{seconds:.2f}", "< 5", seconds < 5)
+    return found | {"wide": seconds}
+
+
+def neighbors(targets: Targets, quick: bool) -> dict[str, Any]:
+    """Five neighbors of every row, on tables that are hard for a search."""
+    rng = np.random.default_rng(0)
+    n, d = (200, 2000) if quick else (500, 20_000)
+    outlying = rng.standard_normal((300, 500) if quick else (1500, 3000))
+    outlying[0] *= 100
+    tables = {
+        f"Gaussian {n} x {d}": rng.standard_normal((n, d)),
+        f"low rank {n} x {d}": rng.standard_normal((n, 10)) @ rng.standard_normal((10, d))
+        + 0.1 * rng.standard_normal((n, d)),
+        f"one row 100 times as far, {outlying.shape[0]} x {outlying.shape[1]}": outlying,
+    }
+    rows, found = [], {}
+    for name, X in tables.items():
+        seconds = race(
+            {
+                "ours": lambda X=X: nearest_neighbors(X, 5),
+                "scikit-learn": lambda X=X: NearestNeighbors(n_neighbors=5).fit(X).kneighbors(),
+            },
+            2 if quick else N_TURNS,
+        )
+        ratio = seconds["ours"] / seconds["scikit-learn"]
+        rows.append((name, f"{seconds['ours']:.3f}", f"{seconds['scikit-learn']:.3f}", f"{ratio:.2f}"))
+        found[name] = seconds
+        targets.add(f"neighbors, {name}: ours / scikit-learn's", f"{ratio:.2f}", "<= 1.2", ratio <= 1.2)
+    show("Five neighbors of every row", ("table", "ours", "scikit-learn", "ratio"), rows)
+    return found
+
+
+def run(*, quick: bool = False) -> dict[str, Any]:
+    """Print the tables and the targets."""
+    targets = Targets()
+    found = {
+        "bench": "tall",
+        "least_squares": least_squares(targets, quick),
+        "univariate": univariate(targets, quick),
+        "elimination": elimination(targets, quick),
+        "neighbors": neighbors(targets, quick),
+    }
+    return found | {"reached": targets.show() or quick}

@@ -1,0 +1,166 @@
+"""A tall table in the place of which a square one stands: least squares sees only products of columns.
+
+With ``Z`` the centered, weighted columns and ``Y`` the targets, any ``R`` with
+
+    R' R = [Z Y]' [Z Y]
+
+has columns of the same norms and angles, so that a search among the columns of ``R``, which has as many rows as
+columns, takes the same steps as one among those of ``Z``. ``R`` is a Cholesky factor of sums of products, one pass over
+the rows; where columns are so dependent, or targets so well explained, that the factor would lose digits, it is the
+triangle of an orthogonal factorization of the rows themselves, block after block, which loses none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+
+from tamis.engine._products import Rows, blocks_of_rows, sum_products
+from tamis.kernels.arrays.columns import Columns
+from tamis.kernels.arrays.tolerances import CONSTANT
+
+_MOST_COLUMNS = 600  # targets included: above, products of all pairs cost more than some hundred steps of a search
+_FEWEST_ROWS_PER_COLUMN = 8
+_FEWEST_ENTRIES = 2**18  # of a table for which it matters
+# Least share of the squared norm of a column, or target, that may remain beside those before it: sums of products are
+# off by 1e-15 of it, and products with what remains keep nine digits.
+_LEAST_REMAINDER = 1e-6
+
+
+class CompressedColumns(Columns):
+    """Columns of ``R``: as many rows as columns and targets, the same products.
+
+    Attributes
+    ----------
+    targets : ndarray of shape (n_samples, n_targets)
+        Of the same rows.
+    table : ndarray
+        The tall table, of which these are the compressed rows.
+    sample_weight : ndarray or None
+    mean : ndarray of shape (n_candidates,)
+        Of the columns of the tall table; zero without an intercept.
+    """
+
+    def __init__(
+        self,
+        R: np.ndarray,
+        norm2: np.ndarray,
+        mean: np.ndarray,
+        total: float,
+        source: tuple[np.ndarray, np.ndarray | None],
+        *,
+        fit_intercept: bool,
+    ) -> None:
+        n_candidates = norm2.size
+        self._set_rows(R, None, fit_intercept=False)
+        self.total = total
+        self.n_candidates = n_candidates
+        self.X = np.asfortranarray(R[:, :n_candidates])
+        self.targets = R[:, n_candidates:]
+        self.norm2 = norm2
+        self.table, self.sample_weight = source
+        self.mean = mean
+        self.n_projected = int(fit_intercept)
+
+    def dot(self, V: Any) -> Any:
+        """``Z' V`` for compressed ``V``."""
+        return self.X.T @ V
+
+    def columns(self, indices: np.ndarray) -> Any:
+        """Compressed columns, of the same norms and angles."""
+        return self.X[:, indices]
+
+    def means(self, indices: np.ndarray) -> np.ndarray:
+        """Weighted means of the given columns."""
+        return self.mean[indices]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the tall table."""
+        return len(self.table)
+
+    def rows_of(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The given columns of the tall table, centered and weighted, and the roots of the weights."""
+        Z = self.table[:, indices] - self.mean[indices]
+        if self.sample_weight is None:
+            return Z, np.ones(len(Z))
+        root = np.sqrt(self.sample_weight)
+        return Z * root[:, None], root
+
+
+def is_tall(X: Any, n_targets: int) -> bool:
+    """Whether sums of products pay: a dense table in double precision, with many more rows than columns."""
+    if not isinstance(X, np.ndarray) or X.dtype != np.float64:
+        return False
+    n_columns = X.shape[1] + n_targets
+    return n_columns <= _MOST_COLUMNS and len(X) >= _FEWEST_ROWS_PER_COLUMN * n_columns and X.size >= _FEWEST_ENTRIES
+
+
+def compress_rows(
+    X: np.ndarray, values: np.ndarray, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True
+) -> CompressedColumns:
+    """The square table that stands for a tall one and its targets.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    values : ndarray of shape (n_samples, n_targets)
+    sample_weight : ndarray of shape (n_samples,), default=None
+    fit_intercept : bool, default=True
+        Center columns and targets.
+    """
+
+    def read() -> Iterable[Rows]:
+        return blocks_of_rows((X, values), sample_weight)
+
+    n_features = X.shape[1]
+    mean, sums = sum_products(read, n_features + values.shape[1], fit_intercept=fit_intercept)
+    products = sums.centered() if fit_intercept else sums.second
+    norm2 = np.diagonal(products).copy()
+    norm2[norm2 <= CONSTANT**2 * (norm2 + sums.total * mean**2)] = 0.0  # constant up to rounding
+    R = _factor(products, norm2, n_features)
+    if R is None:
+        R = _orthogonal_factor(read, mean, norm2)
+    source = (X, sample_weight)
+    return CompressedColumns(R, norm2[:n_features], mean[:n_features], sums.total, source, fit_intercept=fit_intercept)
+
+
+def _factor(products: np.ndarray, norm2: np.ndarray, n_features: int) -> np.ndarray | None:
+    """``R`` by Cholesky's algorithm on columns of unit norm; None where it would lose digits."""
+    norm = np.sqrt(norm2)
+    unit = np.where(norm > 0, 1.0 / np.where(norm > 0, norm, 1.0), 0.0)
+    scaled = products * unit[:, None] * unit
+    varying = np.flatnonzero(norm[:n_features] > 0)
+    targets = np.arange(n_features, norm.size)
+    try:
+        triangle = cholesky(scaled[np.ix_(varying, varying)])
+    except LinAlgError:
+        return None
+    shared = solve_triangular(triangle, scaled[np.ix_(varying, targets)], trans=1)
+    left, vectors = np.linalg.eigh(scaled[np.ix_(targets, targets)] - shared.T @ shared)
+    is_lost = np.diagonal(triangle).min(initial=1.0) ** 2 < _LEAST_REMAINDER or (
+        np.sum(shared**2, axis=0).max(initial=0.0) > 1 - _LEAST_REMAINDER
+    )
+    if is_lost:
+        return None
+    R = np.zeros(products.shape)
+    R[np.ix_(varying, varying)] = triangle
+    R[np.ix_(varying, targets)] = shared
+    R[np.ix_(targets, targets)] = np.sqrt(np.maximum(left, 0.0))[:, None] * vectors.T
+    return R * norm
+
+
+def _orthogonal_factor(read: Callable[[], Iterable[Rows]], mean: np.ndarray, norm2: np.ndarray) -> np.ndarray:
+    """``R`` of rows below each other: that of a block is put above the next one."""
+    R = np.zeros((0, mean.size))
+    for block, weight in read():
+        moved = block - mean
+        if weight is not None:
+            moved *= np.sqrt(weight)[:, None]
+        R = np.linalg.qr(np.concatenate([R, moved]), mode="r")
+    square = np.zeros((mean.size, mean.size))
+    square[: len(R)] = R
+    return np.where(norm2 > 0, square, 0.0)

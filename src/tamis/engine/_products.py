@@ -1,0 +1,140 @@
+"""Sums of products over blocks of rows, from which means and centered products follow without loss of digits.
+
+With weights ``w`` and a shift ``s`` near the mean, a block of rows ``U`` adds
+
+    total += sum(w),    first += (U - s)' w,    second += (U - s)' diag(w) (U - s),
+
+and with ``d = first / total`` the mean is ``s + d`` and the centered products are ``second - total d d'``. The
+difference loses digits only where ``d`` is far larger than the standard deviation, which a second pass mends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks
+
+# Share of the squares about the shift that must be left about the mean; else three digits are lost, and sums are
+# taken again about the mean.
+_WELL_SHIFTED = 1e-3
+
+Rows = tuple[np.ndarray, np.ndarray | None]  # a block of rows, and their weights
+
+
+@dataclass
+class ProductSums:
+    """Sums over rows, about a shift; those of parts of the rows can be merged.
+
+    Attributes
+    ----------
+    shift : ndarray of shape (n_columns,)
+    n_rows : int
+    total : float
+        Sum of the weights.
+    first : ndarray of shape (n_columns,)
+    second : ndarray of shape (n_columns, n_columns)
+    """
+
+    shift: np.ndarray
+    n_rows: int
+    total: float
+    first: np.ndarray
+    second: np.ndarray
+
+    @classmethod
+    def empty(cls, shift: np.ndarray) -> ProductSums:
+        """Sums over no rows."""
+        return cls(shift, 0, 0.0, np.zeros(shift.size), np.zeros((shift.size, shift.size)))
+
+    def add(self, block: np.ndarray, weight: np.ndarray | None) -> None:
+        """Add the rows of a block."""
+        moved = np.subtract(block, self.shift, dtype=float, order="C")
+        self.n_rows += len(block)
+        if weight is None:
+            self.total += len(block)
+            self.first += moved.sum(axis=0)
+        else:
+            self.total += float(weight.sum())
+            self.first += weight @ moved
+            moved *= np.sqrt(weight)[:, None]
+        self.second += moved.T @ moved  # one triangle is computed, for both factors are the same
+
+    def merge(self, other: ProductSums) -> ProductSums:
+        """Sums over the rows of both, about the shift of this one."""
+        step = other.shift - self.shift
+        cross = np.outer(step, other.first)
+        second = other.second + cross + cross.T + other.total * np.outer(step, step)
+        return ProductSums(
+            self.shift,
+            self.n_rows + other.n_rows,
+            self.total + other.total,
+            self.first + other.first + other.total * step,
+            self.second + second,
+        )
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Weighted mean of every column."""
+        return self.shift + self.first / self.total
+
+    def centered(self) -> np.ndarray:
+        """Weighted products about the mean."""
+        return self.second - np.outer(self.first, self.first) / self.total
+
+    def is_well_shifted(self) -> bool:
+        """Whether the shift is near enough to the mean that centered products keep their digits."""
+        about_shift, about_mean = np.diagonal(self.second), np.diagonal(self.centered())
+        return bool(np.all((about_mean >= _WELL_SHIFTED * about_shift) | (self.first == 0)))
+
+
+def sum_products(
+    read: Callable[[], Iterable[Rows]], n_columns: int, *, fit_intercept: bool = True
+) -> tuple[np.ndarray, ProductSums]:
+    """Means and sums of products over all blocks, in one pass, or two where columns drift far from where they begin.
+
+    Parameters
+    ----------
+    read : callable
+        Gives the blocks of rows; called once for each pass.
+    n_columns : int
+    fit_intercept : bool, default=True
+        False: products are not centered, and the means are zero.
+
+    Returns
+    -------
+    mean : ndarray of shape (n_columns,)
+    sums : ProductSums
+        About a shift near the mean, or about zero.
+    """
+    sums: ProductSums | None = None if fit_intercept else ProductSums.empty(np.zeros(n_columns))
+    for block, weight in read():
+        if sums is None:
+            sums = ProductSums.empty(_mean_of(block, weight))
+        sums.add(block, weight)
+    if sums is None:
+        raise ValueError("there are no rows to sum over")
+    if not fit_intercept:
+        return np.zeros(n_columns), sums
+    if not sums.is_well_shifted():
+        again = ProductSums.empty(sums.mean)
+        for block, weight in read():
+            again.add(block, weight)
+        sums = again
+    return sums.mean, sums
+
+
+def _mean_of(block: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    if weight is None or weight.sum() == 0:
+        return block.mean(axis=0, dtype=float)
+    return weight @ block / weight.sum()
+
+
+def blocks_of_rows(tables: tuple[np.ndarray, ...], weight: np.ndarray | None) -> Iterator[Rows]:
+    """Blocks of rows of several tables side by side, of a size that a cache holds."""
+    n_rows, n_columns = len(tables[0]), sum(table.shape[1] for table in tables)
+    for rows in blocks(n_rows, CACHE_ENTRIES // max(n_columns, 1)):
+        parts = [table[rows] for table in tables]
+        yield np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0], None if weight is None else weight[rows]

@@ -1,0 +1,96 @@
+"""The square table in the place of a tall one has the same norms and angles, however dependent its columns are."""
+
+import numpy as np
+import pytest
+
+from tamis.engine import RowErrors, compress_rows, is_tall, shape_of
+from tamis.engine import _compressed as compressed_module
+from tamis.kernels.arrays.columns import as_columns
+from tests.oracles.products import leave_one_out_errors
+
+
+def a_table(kind, n=400, seed=0):
+    rng = np.random.RandomState(seed)
+    X = rng.standard_normal((n, 5)) + np.array([0, 1, 10, 100, 0])
+    y = X[:, :2] @ [1.0, -1.0] + rng.standard_normal(n)
+    if kind == "dependent":
+        X[:, 4] = X[:, 0] + 1e-7 * rng.standard_normal(n)
+    elif kind == "copy":
+        X[:, 4] = 2 * X[:, 0] - 1
+    elif kind == "constant":
+        X[:, 4] = 7.0
+    elif kind == "explained":
+        y = X[:, 0] - X[:, 1] + 1e-6 * y
+    return X, y[:, None]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["plain", "dependent", "copy", "constant", "explained"])
+def test_norms_and_angles_stay(kind, weighted):
+    X, Y = a_table(kind)
+    weight = np.random.RandomState(1).randint(0, 3, len(X)).astype(float) if weighted else None
+    found, rows = compress_rows(X, Y, weight), as_columns(X, weight)
+    Z, target = rows.columns(np.arange(5)), rows.center_rows(Y)
+    size = np.sqrt(np.append(rows.norm2, np.sum(target**2)))
+    size[size == 0] = 1.0
+    both, expected = np.hstack([found.columns(np.arange(5)), found.targets]), np.hstack([Z, target])
+    np.testing.assert_allclose(
+        both.T @ both / size / size[:, None], expected.T @ expected / size / size[:, None], atol=1e-13
+    )
+    np.testing.assert_allclose(found.norm2, rows.norm2, rtol=1e-12)
+    np.testing.assert_allclose(found.means(np.arange(5)), rows.means(np.arange(5)), rtol=1e-13, atol=1e-15)
+    assert found.total == rows.total
+    assert found.n_projected == 1
+    # what is left of a column beside another, and of the target: where sums of products alone would lose it
+    gap = both[:, [4]] - both[:, [0]] * (both[:, 4] @ both[:, 0]) / (both[:, 0] @ both[:, 0])
+    exact = expected[:, [4]] - expected[:, [0]] * (expected[:, 4] @ expected[:, 0]) / (expected[:, 0] @ expected[:, 0])
+    np.testing.assert_allclose(np.linalg.norm(gap), np.linalg.norm(exact), rtol=1e-7, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_orthogonal"), [("plain", False), ("constant", False), ("copy", True), ("explained", True)]
+)
+def test_rows_are_factored_only_where_products_lose_digits(kind, is_orthogonal, monkeypatch):
+    called = []
+    factor = compressed_module._orthogonal_factor
+    monkeypatch.setattr(compressed_module, "_orthogonal_factor", lambda *given: called.append(1) or factor(*given))
+    compress_rows(*a_table(kind))
+    assert bool(called) is is_orthogonal
+
+
+def test_indicators_of_classes_depend_on_each_other():
+    X, _ = a_table("plain")
+    Y = np.eye(3)[np.random.RandomState(0).randint(3, size=len(X))]
+    found = compress_rows(X, Y)
+    target = as_columns(X).center_rows(Y)
+    np.testing.assert_allclose(found.targets.T @ found.targets, target.T @ target, atol=1e-11)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_errors_of_rows_are_those_of_models_without_the_row(weighted):
+    X, Y = a_table("plain", n=40)
+    weight = np.random.RandomState(1).randint(0, 3, 40).astype(float) if weighted else None
+    rows = as_columns(X, weight)
+    Q, triangle = np.linalg.qr(rows.columns(np.array([3, 1, 0])))
+    target = rows.center_rows(Y)
+    errors = RowErrors(X, rows.means(np.arange(5)), Y, weight, fit_intercept=True)
+    first = errors.add([3, 1], [triangle[:1, 0], triangle[:2, 1]], Q[:, :2].T @ target)
+    second = errors.add([0], [triangle[:3, 2]], Q[:, 2:].T @ target)
+    if not weighted:  # a weight counts as so many rows, of which all are left out at once here
+        expected = [leave_one_out_errors(X[:, [3, 1, 0][:k]], Y) for k in (1, 2, 3)]
+        np.testing.assert_allclose([*first.press, *second.press], expected, rtol=1e-10)
+    residual = target - Q @ (Q.T @ target)
+    plain = residual[:, 0] / (1.0 if weight is None else np.where(weight > 0, np.sqrt(weight), 1.0))
+    share = np.ones(40) / 40 if weight is None else weight / weight.sum()
+    spread = np.sqrt(share @ plain**2)
+    skewness, kurtosis = shape_of(errors.moments)
+    np.testing.assert_allclose(skewness, share @ (plain / spread) ** 3, rtol=1e-9)
+    np.testing.assert_allclose(kurtosis, share @ (plain / spread) ** 4 - 3, rtol=1e-9)
+
+
+def test_tall_is_dense_double_and_much_longer_than_wide():
+    assert is_tall(np.empty((100_000, 200)), 1)
+    assert not is_tall(np.empty((100_000, 200), dtype=np.float32), 1)
+    assert not is_tall(np.empty((1000, 200)), 1)
+    assert not is_tall(np.empty((100_000, 2000)), 1)
+    assert not is_tall(np.empty((1000, 3)), 1)  # small
