@@ -10,10 +10,10 @@ from tamis.stop import MonteCarloProbe
 from tamis.testing import instances
 
 CLASSIFIERS = [
-    OFWClassifier(OFW(n_subsets=5, method=GradientDescent(mu=2)), n_classifiers=3),
+    OFWClassifier(OFW(n_subsets=20, method=GradientDescent(mu=2)), n_classifiers=10),
     OFWClassifier(
-        OFW("ridge", subset_size=2, n_subsets=5, method=GradientDescent(mu=2)),
-        n_classifiers=3,
+        OFW("ridge", subset_size=2, n_subsets=20, method=GradientDescent(mu=2)),
+        n_classifiers=5,
         estimator="tree",
         random_state=0,
     ),

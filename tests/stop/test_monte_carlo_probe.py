@@ -21,7 +21,7 @@ from tamis.base import ColumnCandidates, GroupCandidates
 from tamis.datasets import make_linear
 from tamis.dictionary import Monomials
 from tamis.stop import MonteCarloProbe
-from tamis.stop._monte_carlo_probe import _corrected
+from tamis.stop._draw_statistics import _corrected
 from tests.oracles.chance import most
 from tests.oracles.gram_schmidt import deflation
 from tests.oracles.probes import (

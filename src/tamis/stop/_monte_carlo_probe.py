@@ -31,6 +31,7 @@ from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.probe.law import check_draws, enough_draws
 from tamis.stop._cut import apart, kept_below
+from tamis.stop._draw_statistics import compares_scores, spread_units, statistics_of_draws
 from tamis.stop._step_down import FalseDiscoveryRate, FamilyRisk
 
 _MOST_ENTRIES = 2**27  # of a table whose rows are repeated: 1 GB in double precision
@@ -177,7 +178,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             none_kept = np.empty(0, dtype=int)
             repeated, target = _repeat_rows(candidates, y)
             feature_scores, copy_scores = self._draw(ranker, ranking, repeated, target, seeds, error_control, none_kept)
-            scores, copy_scores = _statistics(feature_scores, copy_scores, ranker)
+            scores, copy_scores = statistics_of_draws(feature_scores, copy_scores, ranker)
             n_drawn = len(feature_scores)
             if ranker.one_shot:  # what the method left out of its order, though it has a score, stays out
                 scores[np.setdiff1d(np.arange(scores.size), ranking.order)] = -np.inf
@@ -201,7 +202,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         """Scores of the features and of their copies, one row per draw, until the answer is settled."""
         feature_scores: list[np.ndarray] = []
         copy_scores: list[np.ndarray] = []
-        unit = _units(ranker.spread_by_chance(candidates))
+        unit = spread_units(ranker.spread_by_chance(candidates))
         try:
             with (
                 Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel,
@@ -212,7 +213,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
                     feature_scores.append(of_features / unit)
                     copy_scores.append(of_copies / unit)
                     if len(feature_scores) % _BATCH == 0 and len(feature_scores) < len(seeds):
-                        scores, copies = _statistics(np.array(feature_scores), np.array(copy_scores), ranker)
+                        scores, copies = statistics_of_draws(np.array(feature_scores), np.array(copy_scores), ranker)
                         if error_control.settled(scores, copies, len(seeds), candidates.keep.tolist()):
                             break
         except KeyboardInterrupt:
@@ -267,7 +268,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         while True:
             so_far = np.array(kept, dtype=int)
             feature_scores, copy_scores = self._draw(ranker, ranking, candidates, y, seeds, error_control, so_far)
-            scores, copy_scores = _statistics(feature_scores, copy_scores, ranker)
+            scores, copy_scores = statistics_of_draws(feature_scores, copy_scores, ranker)
             p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=kept)
             p_values[kept] = final[kept]
             rest = np.setdiff1d(np.arange(X.shape[1]), kept)
@@ -318,14 +319,6 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         )
 
 
-def _units(spread: np.ndarray | None) -> np.ndarray | float:
-    """What scores are divided by, so that those of permuted copies of all features spread as the median one's do."""
-    if spread is None or not np.any(spread > 0):
-        return 1.0
-    varying = spread[spread > 0]
-    return np.where(spread > 0, spread, varying.min()) / np.median(varying)  # constant features stay the last
-
-
 def _repeat_rows(candidates: Candidates, y: np.ndarray | None) -> tuple[Candidates, np.ndarray | None]:
     """Rows as often as whole weights say, to be permuted one by one, unless the table would grow too large."""
     weight = candidates.sample_weight
@@ -374,7 +367,7 @@ def _one_draw(
         seeded.set_params(random_state=seed)
     ranking = seeded.rank_top(among, y, None)
     value = np.empty(source.size)
-    value[source] = ranking.scores if _by_scores(ranker) else -ranking.ranks()
+    value[source] = ranking.scores if compares_scores(ranker) else -ranking.ranks()
     value = np.where(np.isnan(value), -np.inf, value)
     n_candidates = candidates.n_candidates
     value[n_candidates + kept] = -np.inf
@@ -400,39 +393,3 @@ def _lowest_of_copies_first(scores: np.ndarray, candidates: Candidates) -> np.nd
     settled = np.empty_like(scores)
     settled[wanted] = scores[given]
     return settled
-
-
-def _by_scores(ranker: Ranker) -> bool:
-    """Whether scores of a feature and of copies are compared; else their ranks are."""
-    return ranker.one_shot or "biased_scores" in ranker.provides
-
-
-def _statistics(feature_scores: np.ndarray, copy_scores: np.ndarray, ranker: Ranker) -> tuple[np.ndarray, np.ndarray]:
-    """What stands for a feature over the draws, and what it is compared with: one row of copies per draw."""
-    if "biased_scores" in ranker.provides:
-        return _corrected(feature_scores, copy_scores)
-    return _aggregate_draws(feature_scores, ranker.one_shot), copy_scores
-
-
-def _corrected(feature_scores: np.ndarray, copy_scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean scores of the features, and scores of their copies, each less what the feature has by chance.
-
-    That is the mean over its copies and itself: if nothing is related to the target, a feature is exchangeable with
-    its copies, and so it remains.
-    """
-    never_used = np.isneginf(feature_scores).all(axis=0)
-    no_copies = np.isneginf(copy_scores).all(axis=0)  # of columns that are constant or excluded
-    of_features = np.where(np.isneginf(feature_scores), 0.0, feature_scores)  # what a tree does not use gains nothing
-    of_copies = np.where(np.isneginf(copy_scores), 0.0, copy_scores)
-    mean = _aggregate_draws(of_features, one_shot=True)
-    by_chance = (mean + of_copies.sum(axis=0)) / (1 + len(of_copies))
-    return np.where(never_used, -np.inf, mean - by_chance), np.where(no_copies, -np.inf, of_copies - by_chance)
-
-
-def _aggregate_draws(values: np.ndarray, one_shot: bool) -> np.ndarray:
-    """What stands for a feature over the draws: its mean score, or its median rank."""
-    if not one_shot:
-        return np.median(values, axis=0)
-    first = values[0]  # the mean of equal scores is that score to the last digit, so that ties with copies stay ties
-    with np.errstate(invalid="ignore"):
-        return first + np.where(values == first, 0.0, values - first).mean(axis=0)

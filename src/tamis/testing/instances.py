@@ -15,7 +15,6 @@ from sklearn.svm import SVC, SVR
 
 import tamis
 from tamis.base import Ranker
-from tamis.rank.stochastic import GradientDescent
 
 
 class OtherPath(dict[str, Any]):
@@ -28,7 +27,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": 1, "loss": "hinge", "p": 0.5},
         OtherPath({"stop": None, "kernel": "rbf", "max_iter": 20, "tol": 0.1}),
         {"stop": 1, "kernel": "poly", "degree": 2, "p": 2.0, "max_iter": 20, "tol": 0.1},
-        {"C": "auto", "cv": 2, "max_iter": 5, "tol": 0.3, "early_stopping": True, "random_state": 0},
+        {"C": "auto", "cv": 2, "max_iter": 20, "tol": 0.3, "early_stopping": True, "random_state": 0},
     ],
     "ARD": [{"early_stopping": 3}, {"stop": 1}, OtherPath({"stop": None, "task": "classification"})],
     "AgnosG": [{"stop": 1, "max_iter": 20}, {"max_iter": 30}, {"stop": None, "mode": "thesis", "max_iter": 30}],
@@ -125,7 +124,6 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         OtherPath({"n_neighbors": 2, "max_samples": 20, "random_state": 0}),
     ],
     "OFW": [
-        {"n_subsets": 10, "method": GradientDescent(mu=2)},
         {"n_subsets": 10},
         OtherPath(
             {"stop": 1, "estimator": "ridge", "method": "riemannian", "evaluation": "out-of-bag", "n_subsets": 5}
@@ -216,7 +214,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
         {"stop": 1, "loss": "hinge"},
         OtherPath({"stop": None, "kernel": "rbf", "loss": "squared"}),
         {"stop": 1, "kernel": "poly", "degree": 2, "loss": "sparse_fisher"},
-        {"C": "auto", "cv": 2, "max_iter": 5, "tol": 0.3, "early_stopping": True, "random_state": 0},
+        {"C": "auto", "cv": 2, "max_iter": 20, "tol": 0.3, "early_stopping": True, "random_state": 0},
     ],
 }
 
