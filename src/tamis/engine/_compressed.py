@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from tamis.engine._products import Rows, blocks_of_rows, sum_products
+from tamis.kernels.arrays.blocks import blocks, map_in_threads
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.tolerances import CONSTANT
 
@@ -28,6 +28,8 @@ _FEWEST_ENTRIES = 2**18  # of a table for which it matters
 # Least share of the squared norm of a column, or target, that may remain beside those before it: sums of products are
 # off by 1e-15 of it, and products with what remains keep nine digits.
 _LEAST_REMAINDER = 1e-6
+_SHAPE_ENTRIES = 2**17  # of a block of rows whose powers are summed
+_ROUNDED = 1e-13  # share of a target's squared norm that rounding of sums leaves of none
 
 
 class CompressedColumns(Columns):
@@ -82,13 +84,24 @@ class CompressedColumns(Columns):
         """Rows of the tall table."""
         return len(self.table)
 
-    def rows_of(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The given columns of the tall table, centered and weighted, and the roots of the weights."""
-        Z = self.table[:, indices] - self.mean[indices]
-        if self.sample_weight is None:
-            return Z, np.ones(len(Z))
-        root = np.sqrt(self.sample_weight)
-        return Z * root[:, None], root
+    def shapes(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Skewness and excess kurtosis of some columns of the tall table, a block of rows at a time."""
+        scale = np.sqrt(self.norm2[indices] / self.total)
+        unit = np.where(scale > 0, scale, 1.0)
+
+        def add(rows: slice) -> np.ndarray:
+            standard = np.take(self.table[rows], indices, axis=1)
+            standard -= self.mean[indices]
+            standard /= unit
+            weight = np.ones(len(standard)) if self.sample_weight is None else self.sample_weight[rows]
+            square = standard * standard
+            standard *= square
+            square *= square
+            return np.stack([weight @ standard, weight @ square])
+
+        height = max(1, _SHAPE_ENTRIES // max(indices.size, 1))
+        third, fourth = np.sum(list(map_in_threads(add, list(blocks(self.n_rows, height)))), axis=0) / self.total
+        return third, np.where(scale > 0, fourth - 3.0, 0.0)
 
 
 def is_tall(X: Any, n_targets: int) -> bool:
@@ -136,28 +149,31 @@ def _factor(products: np.ndarray, norm2: np.ndarray, n_features: int) -> np.ndar
     varying = np.flatnonzero(norm[:n_features] > 0)
     targets = np.arange(n_features, norm.size)
     try:
-        triangle = cholesky(scaled[np.ix_(varying, varying)])
-    except LinAlgError:
+        triangle = np.linalg.cholesky(scaled[np.ix_(varying, varying)]).T
+    except np.linalg.LinAlgError:
         return None
-    shared = solve_triangular(triangle, scaled[np.ix_(varying, targets)], trans=1)
+    shared = np.linalg.solve(triangle.T, scaled[np.ix_(varying, targets)])
     left, vectors = np.linalg.eigh(scaled[np.ix_(targets, targets)] - shared.T @ shared)
-    is_lost = np.diagonal(triangle).min(initial=1.0) ** 2 < _LEAST_REMAINDER or (
-        np.sum(shared**2, axis=0).max(initial=0.0) > 1 - _LEAST_REMAINDER
+    left[left < _ROUNDED] = 0.0  # targets that depend on each other, as indicators of all classes do
+    is_lost = (
+        np.diagonal(triangle).min(initial=1.0) ** 2 < _LEAST_REMAINDER
+        or np.sum(shared**2, axis=0).max(initial=0.0) > 1 - _LEAST_REMAINDER
+        or np.any((left > 0) & (left < _LEAST_REMAINDER))
     )
     if is_lost:
         return None
     R = np.zeros(products.shape)
     R[np.ix_(varying, varying)] = triangle
     R[np.ix_(varying, targets)] = shared
-    R[np.ix_(targets, targets)] = np.sqrt(np.maximum(left, 0.0))[:, None] * vectors.T
+    R[np.ix_(targets, targets)] = np.sqrt(left)[:, None] * vectors.T
     return R * norm
 
 
 def _orthogonal_factor(read: Callable[[], Iterable[Rows]], mean: np.ndarray, norm2: np.ndarray) -> np.ndarray:
     """``R`` of rows below each other: that of a block is put above the next one."""
-    R = np.zeros((0, mean.size))
+    R: Any = np.zeros((0, mean.size))
     for block, weight in read():
-        moved = block - mean
+        moved = np.concatenate(block, axis=1) - mean
         if weight is not None:
             moved *= np.sqrt(weight)[:, None]
         R = np.linalg.qr(np.concatenate([R, moved]), mode="r")

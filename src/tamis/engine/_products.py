@@ -21,7 +21,7 @@ from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks
 # taken again about the mean.
 _WELL_SHIFTED = 1e-3
 
-Rows = tuple[np.ndarray, np.ndarray | None]  # a block of rows, and their weights
+Rows = tuple[tuple[np.ndarray, ...], np.ndarray | None]  # a block of rows of tables side by side, and their weights
 
 
 @dataclass
@@ -49,12 +49,17 @@ class ProductSums:
         """Sums over no rows."""
         return cls(shift, 0, 0.0, np.zeros(shift.size), np.zeros((shift.size, shift.size)))
 
-    def add(self, block: np.ndarray, weight: np.ndarray | None) -> None:
-        """Add the rows of a block."""
-        moved = np.subtract(block, self.shift, dtype=float, order="C")
-        self.n_rows += len(block)
+    def add(self, block: tuple[np.ndarray, ...], weight: np.ndarray | None) -> None:
+        """Add the rows of a block, which may be one of several tables side by side."""
+        moved = np.empty((len(block[0]), self.shift.size))
+        start = 0
+        for table in block:
+            columns = slice(start, start + table.shape[1])
+            np.subtract(table, self.shift[columns], out=moved[:, columns])
+            start = columns.stop
+        self.n_rows += len(moved)
         if weight is None:
-            self.total += len(block)
+            self.total += len(moved)
             self.first += moved.sum(axis=0)
         else:
             self.total += float(weight.sum())
@@ -126,15 +131,14 @@ def sum_products(
     return sums.mean, sums
 
 
-def _mean_of(block: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+def _mean_of(block: tuple[np.ndarray, ...], weight: np.ndarray | None) -> np.ndarray:
     if weight is None or weight.sum() == 0:
-        return block.mean(axis=0, dtype=float)
-    return weight @ block / weight.sum()
+        return np.concatenate([table.mean(axis=0, dtype=float) for table in block])
+    return np.concatenate([weight @ table / weight.sum() for table in block])
 
 
 def blocks_of_rows(tables: tuple[np.ndarray, ...], weight: np.ndarray | None) -> Iterator[Rows]:
-    """Blocks of rows of several tables side by side, of a size that a cache holds."""
+    """Blocks of rows of several tables, of a size that a cache holds."""
     n_rows, n_columns = len(tables[0]), sum(table.shape[1] for table in tables)
     for rows in blocks(n_rows, CACHE_ENTRIES // max(n_columns, 1)):
-        parts = [table[rows] for table in tables]
-        yield np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0], None if weight is None else weight[rows]
+        yield tuple(table[rows] for table in tables), None if weight is None else weight[rows]

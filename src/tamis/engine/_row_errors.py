@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks, map_in_threads
+from tamis.kernels.arrays.blocks import blocks, map_in_threads
 from tamis.kernels.arrays.tolerances import FULL_LEVERAGE
+
+_BLOCK_ROWS = 8192
 
 
 @dataclass(frozen=True)
@@ -68,21 +70,31 @@ class RowErrors:
         self._table, self._mean = table, mean
         weight = np.ones(len(table)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
         self._sqrt_weight = np.sqrt(weight)
+        self._has_unit_weights = bool(np.all(weight == 1.0))
         self._total = float(weight.sum())
         center = weight @ values / self._total if fit_intercept else np.zeros(values.shape[1])
         self._residual = self._sqrt_weight[:, None] * (values - center)
         size = np.sqrt(np.einsum("ij,ij->j", self._residual, self._residual) / self._total)
-        self._unit = np.where(size > 0, size, 1.0)
+        self._unit = np.where(size > 0, size, 1.0)  # of the targets: powers of residuals in it cannot overflow
+        self._residual /= self._unit
         self._leverage = weight / self._total if fit_intercept else np.zeros(len(table))
         factor = 1.0 - self._leverage
-        self.null_press = float(np.sum((self._residual / np.where(factor > FULL_LEVERAGE, factor, 1.0)[:, None]) ** 2))
+        self.null_press = float(np.sum((self._unit * self._residual / np.where(factor > 0, factor, 1.0)[:, None]) ** 2))
         self._columns: list[int] = []
         self._triangle = np.zeros((0, 0))  # loadings of the columns so far on the directions
         self.moments = np.sum(
-            [self._powers(rows, (self._residual[rows] / self._unit).T) for rows in self._blocks(1)], axis=0
+            [self._powers(rows, self._residual[rows].T) for rows in blocks(len(table), _BLOCK_ROWS)],
+            axis=0,
         )
 
-    def add(self, columns: Sequence[int], loadings: Sequence[np.ndarray], projections: np.ndarray) -> Errors:
+    def add(
+        self,
+        columns: Sequence[int],
+        loadings: Sequence[np.ndarray],
+        projections: np.ndarray,
+        *,
+        with_shape: bool = True,
+    ) -> Errors:
         """Errors after each of some further directions.
 
         Parameters
@@ -93,6 +105,8 @@ class RowErrors:
             Coordinates of the column on all directions up to its own.
         projections : ndarray of shape (n_directions, n_targets)
             Products of the directions with the targets.
+        with_shape : bool, default=True
+            Whether moments of the residuals are computed; else they are zero.
         """
         n_before, n_new = len(self._columns), len(columns)
         self._columns += list(columns)
@@ -105,40 +119,43 @@ class RowErrors:
         coefficients = solve_triangular(triangle, new)  # directions as combinations of columns
 
         def errors_in(rows: slice) -> tuple[np.ndarray, np.ndarray]:
-            return self._errors_in(rows, coefficients, projections)
+            return self._errors_in(rows, coefficients, projections / self._unit, with_shape)
 
-        parts = list(map_in_threads(errors_in, list(self._blocks(n_before + n_new))))
+        parts = list(map_in_threads(errors_in, list(blocks(len(self._table), _BLOCK_ROWS))))
         moments = np.sum([power for _, power in parts], axis=0)
         self.moments = moments[-1]
         return Errors(np.sum([press for press, _ in parts], axis=0), moments)
-
-    def _blocks(self, n_columns: int) -> Iterator[slice]:
-        return blocks(len(self._table), max(1, CACHE_ENTRIES // 4 // max(1, n_columns)))
 
     def _powers(self, rows: slice, residual: np.ndarray) -> np.ndarray:
         """Weighted means over some rows of powers of residuals, of shape (..., n_rows)."""
         root = self._sqrt_weight[rows]
         weight = root**2 / self._total
-        plain = residual / np.where(root > 0, root, 1.0)
+        plain = residual if self._has_unit_weights else residual / np.where(root > 0, root, 1.0)
         square = plain * plain
         return np.stack([square @ weight, (square * plain) @ weight, (square * square) @ weight])
 
     def _errors_in(
-        self, rows: slice, coefficients: np.ndarray, projections: np.ndarray
+        self, rows: slice, coefficients: np.ndarray, projections: np.ndarray, with_shape: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        Z = self._table[rows, self._columns] - self._mean[self._columns]
-        Q = (Z @ coefficients).T * self._sqrt_weight[rows]  # one direction a row, for sums along it
-        leverage = np.cumsum(np.concatenate([self._leverage[None, rows], Q * Q]), axis=0)[1:]
-        self._leverage[rows] = leverage[-1]
-        factor = 1.0 - leverage
-        is_full = factor <= FULL_LEVERAGE
-        inverse = 1.0 / np.where(is_full, 1.0, factor)
-        press, powers = np.zeros(len(Q)), np.empty((len(Q), 3, projections.shape[1]))
-        for target, projection in enumerate(projections.T):
-            explained = np.cumsum(Q * projection[:, None], axis=0)
-            residual = self._residual[rows, target] - explained
-            self._residual[rows, target] = residual[-1]
-            press += np.sum((residual * inverse) ** 2, axis=1)
-            powers[:, :, target] = self._powers(rows, residual / self._unit[target]).T
-        press[is_full.any(axis=1)] = np.inf
-        return press, powers
+        """One direction after another, on rows few enough that their vectors stay in a cache."""
+        Z = np.take(self._table[rows], self._columns, axis=1)
+        Z -= self._mean[self._columns]
+        Q = np.ascontiguousarray((Z @ coefficients).T)
+        if not self._has_unit_weights:
+            Q *= self._sqrt_weight[rows]
+        factor, residual = 1.0 - self._leverage[rows], np.ascontiguousarray(self._residual[rows].T)
+        press, moments, work = np.zeros(len(Q)), np.zeros((len(Q), *self.moments.shape)), np.empty(Q.shape[1])
+        for place, (q, projection) in enumerate(zip(Q, projections, strict=True)):
+            factor -= np.multiply(q, q, out=work)
+            for target, part in enumerate(projection):
+                residual[target] -= np.multiply(q, part, out=work)
+                np.divide(residual[target], factor, out=work)
+                press[place] += self._unit[target] ** 2 * float(work @ work)
+            if with_shape:
+                moments[place] = self._powers(rows, residual)
+        if factor.min(initial=1.0) <= FULL_LEVERAGE:
+            leverage = self._leverage[rows] + np.cumsum(Q * Q, axis=0)
+            press[(leverage >= 1.0 - FULL_LEVERAGE).any(axis=1)] = np.inf
+        self._leverage[rows] = 1.0 - factor
+        self._residual[rows] = residual.T
+        return press, moments

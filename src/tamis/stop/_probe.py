@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from tamis._sklearn import Interval, StrOptions, move_to
 from tamis.base import Candidates, Ranker, Ranking, Step, StopDecision, StoppingRule, track
+from tamis.engine import CompressedColumns
 from tamis.kernels.probe.law import best_of, check_draws, enough_draws, probe_survival, shape_moments, tail_error
 from tamis.kernels.solvers.group_search import GroupSearch
 from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
@@ -20,7 +21,7 @@ from tamis.stop._permuted_cosines import permuted_counts
 _TAIL_ERROR = 0.25  # share by which the Gaussian law may err before "auto" turns to permutations
 _EXPLAINED = 1e-9  # share of the target's variance that is left
 _BATCH_ELEMENTS = 2**25
-_SAMPLE_ELEMENTS = 2**24
+_SAMPLE_ELEMENTS = 2**22
 
 Search = OrthogonalSearch | GroupSearch
 
@@ -200,9 +201,10 @@ class Probe(StoppingRule, name="probe"):
                 chances.append(0.0)
                 search.select(step.feature)
                 continue
-            if moments is None or self._far_from_gaussian(search, step, moments):
-                if search.columns.n_rows != search.columns.n_samples:  # rows are permuted, not compressed ones
-                    search = _replayed(ranker.search(candidates, values, in_rows=True), path[:place])
+            is_far = moments is None or self._far_from_gaussian(search, step, moments)
+            if is_far and isinstance(search.columns, CompressedColumns):  # rows are permuted, not compressed ones
+                search = _replayed(ranker.search(candidates, values, in_rows=True), path[:place])
+            if is_far:
                 search.update_candidates()
                 chances.append(self._permuted_chance(search, step, rng))
             else:
@@ -217,7 +219,9 @@ class Probe(StoppingRule, name="probe"):
         varying = search.remaining_columns()
         most = int(np.clip(_SAMPLE_ELEMENTS // search.columns.n_rows, 10, 1000))
         sample = varying if varying.size <= most else np.sort(rng.choice(varying, most, replace=False))
-        return _moments(*search.columns.rows_of(sample))
+        if isinstance(search.columns, CompressedColumns):
+            return search.columns.shapes(sample)
+        return _moments(search.columns.columns(sample), search.columns.sqrt_weight)
 
     def _far_from_gaussian(self, search: Search, step: Step, moments: tuple[np.ndarray, np.ndarray]) -> bool:
         tail = self.risk / (step.info["n_candidates"] if self.correction == "best-of-remaining" else 1)

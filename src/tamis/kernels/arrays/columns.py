@@ -86,10 +86,6 @@ class Columns(ABC):
         """Rows of the table behind the columns."""
         return self.n_samples
 
-    def rows_of(self, indices: np.ndarray) -> tuple[Array, Array]:
-        """``Z[:, indices]`` in the rows of the table behind the columns, and the roots of their weights."""
-        return self.columns(indices), self.sqrt_weight
-
     def _set_rows(self, X: Array, sample_weight: np.ndarray | None, fit_intercept: bool) -> None:
         self.xp, _, self.device = get_namespace_and_device(X)
         self.accumulator = max_precision_float_dtype(self.xp, self.device)

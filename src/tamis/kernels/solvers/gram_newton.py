@@ -7,12 +7,14 @@ with S all rows (ridge) or those inside the margin, :math:`y_i \langle w, z_i \r
 .. math:: H = 2 \sum_{i \in S} c_i z_i z_i^\top, \qquad r = 2 \sum_{i \in S} c_i y_i z_i
 
 the minimum for a given S is :math:`(\mathrm{diag}(p) + H) w = r`. A feature is eliminated by deleting its row and
-column of H and its entry of r; S changes by few rows then, which are added to or taken from both sums. These are among
-the rows that may have crossed the margin since all outputs were last computed, at weights :math:`v`:
+column of H and its entry of r; S changes by few rows then, which are added to or taken from both sums. These are looked
+for among rows whose distance to the margin, at the weights v where all outputs were last computed, is not much larger
+than the root mean square of what outputs have changed by,
 
-.. math:: |1 - y_i \langle v, z_i \rangle| \le \|z_i\| \|w - v\|.
+.. math:: \bigl(\tfrac1n (w - v)^\top Z^\top Z (w - v)\bigr)^{1/2},
 
-So an elimination takes no pass over the table for ridge regression, and part of one for the squared hinge.
+and once these cross the margin no more, all outputs are computed and all rows looked at. So an elimination takes one
+pass over the table for the squared hinge, and none for ridge regression.
 """
 
 from __future__ import annotations
@@ -20,14 +22,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks, limit_blas_threads
 from tamis.kernels.arrays.tolerances import HESSIAN_RIDGE, OBJECTIVE_ROUNDING
 
 _MOST_ENTRIES = 600  # of the weights: a system is factored at every step
 _FEWEST_ROWS_PER_ENTRY = 8
-_MOST_ROWS_LOOKED_AT = 0.25  # share of the rows above which all outputs are computed anew
+_NEAR = 3.0  # root mean squares of the change of outputs within which rows are looked at
+_SPARSE_ENTRIES = 0.75  # share of the columns that remain below which the rows are copied without the others
 _MAX_ELIMINATIONS = 64  # after which sums are computed anew, so that rounding does not accumulate
+_MAX_UNSETTLED = 6  # steps after which rows crossed the margin, before steps are shortened where it pays
 _MAX_HALVINGS = 30
 
 
@@ -47,6 +51,8 @@ class GramNewton:
     """
 
     weight_error = 0.0  # what is told of weights that are compared
+    _gram: np.ndarray
+    _products: np.ndarray
 
     def __init__(
         self,
@@ -59,14 +65,18 @@ class GramNewton:
         tol: float = 1e-10,
         max_iter: int = 100,
     ) -> None:
-        self.table, self.penalty, self.target, self.cost, self.loss = table, penalty, target, cost, loss
+        self.penalty, self.target, self.cost, self.loss = penalty, target, cost, loss
         self.tol, self.max_iter = tol, max_iter
         self.w = np.zeros(penalty.size)
         self.n_iter, self.residual = 0, np.inf
         self._gradient_unit = np.abs(table @ (cost * np.abs(target)))
+        self._rows = np.ascontiguousarray(table.T)  # in which single rows are read at once
+        self._places = np.arange(penalty.size)  # of the entries that remain, in the rows
         self._inside = np.ones(target.size, dtype=bool)  # the margin; at weights of zero all rows are
         self._set_sums()
-        self._set_reference()
+        if loss == "squared_hinge":
+            self._all_products = self._rows.T @ self._rows
+            self._set_reference()
 
     @property
     def weights(self) -> np.ndarray:
@@ -81,7 +91,7 @@ class GramNewton:
     @property
     def f(self) -> np.ndarray:
         """Outputs of all rows, at the weights as they are."""
-        return self.w @ self.table
+        return self._rows @ self._in_rows(self.w)
 
     @property
     def objective(self) -> float:
@@ -89,27 +99,35 @@ class GramNewton:
         return self._objective(self.w, self.f)
 
     def eliminate(self, eliminated: np.ndarray, columns: np.ndarray, kept: np.ndarray, table: np.ndarray) -> None:
-        """Remove the entries ``eliminated``; ``table`` holds those ``kept``, in their order."""
-        self.w, self.penalty, self.table = self.w[kept], self.penalty[kept], table
+        """Remove the entries ``eliminated``; those ``kept`` stay, in this order."""
+        self.w, self.penalty, self._places = self.w[kept], self.penalty[kept], self._places[kept]
         self._gradient_unit = self._gradient_unit[kept]
         self._gram, self._products = self._gram[np.ix_(kept, kept)], self._products[kept]
-        # their part of the outputs is gone: the reference's weights of these entries are part of what changed
-        self._moved2 += float(np.sum(self._reference[eliminated] ** 2))
-        self._reference = self._reference[kept]
         self._n_eliminations += 1
+        if self.loss == "ridge":
+            return
+        if self._places.size < _SPARSE_ENTRIES * self._rows.shape[1]:
+            self._rows = self._rows[:, self._places]
+            self._all_products = self._all_products[np.ix_(self._places, self._places)]
+            self._places = np.arange(self._places.size)
+            self._set_reference()
         if self._n_eliminations >= _MAX_ELIMINATIONS:
             self._set_sums()
 
     def solve(self) -> None:
         """Newton steps, until the gradient is zero and no row crosses the margin."""
         unit = self._gradient_unit.max() + np.finfo(float).tiny
-        for number in range(self.max_iter):
+        n_unsettled = 0
+        for _ in range(self.max_iter):
             step = self._newton_point() - self.w
             self.n_iter += 1
-            if self.loss == "squared_hinge" and number > 2:
+            if n_unsettled > _MAX_UNSETTLED:
                 step *= self._shortened(step)
             self.w = self.w + step
-            n_crossed = self._cross_margin() if self.loss == "squared_hinge" else 0
+            n_crossed = 0
+            if self.loss == "squared_hinge":
+                n_crossed = self._cross_margin(self._near_margin()) or self._cross_margin(None)
+                n_unsettled += n_crossed > 0
             gradient = self.penalty * self.w + self._gram @ self.w - self._products
             self.residual = float(np.abs(gradient).max() / unit)
             if n_crossed == 0 and self.residual <= self.tol:
@@ -123,21 +141,19 @@ class GramNewton:
         size = matrix[diagonal, diagonal]
         unit = np.sqrt(np.maximum(size, np.finfo(float).eps * size.max()))
         matrix /= unit[:, None] * unit
+        right = self._products / unit
         scaled = matrix.copy()
         scaled[diagonal, diagonal] += HESSIAN_RIDGE
-        right = self._products / unit
-        try:
-            factor = cho_factor(scaled)
-        except LinAlgError:
-            return np.linalg.lstsq(matrix, right, rcond=None)[0] / unit
-        solution = cho_solve(factor, right)
-        for _ in range(2):  # what the ridge and rounding leave
-            solution += cho_solve(factor, right - matrix @ solution)
+        with limit_blas_threads(matrix.size):
+            inverse = np.linalg.inv(scaled)
+            solution = inverse @ right
+            for _ in range(2):  # what the ridge and rounding leave
+                solution += inverse @ (right - matrix @ solution)
         return solution / unit
 
     def _shortened(self, step: np.ndarray) -> float:
         """Length at which the objective does not increase, where rows cross the margin back and forth."""
-        f, along = self.f, step @ self.table
+        f, along = self.f, self._rows @ self._in_rows(step)
         start, length = self._objective(self.w, f), 1.0
         for _ in range(_MAX_HALVINGS):
             if self._objective(self.w + length * step, f + length * along) <= start + OBJECTIVE_ROUNDING * abs(start):
@@ -150,34 +166,41 @@ class GramNewton:
         in_loss = (self.loss == "ridge") | (self.target * error > 0)
         return 0.5 * float(self.penalty @ w**2) + float(self.cost @ np.where(in_loss, error, 0.0) ** 2)
 
-    def _cross_margin(self) -> int:
-        """Move rows that have crossed the margin into the sums or out of them; how many have."""
-        far = np.sqrt(self._moved2 + float(np.sum((self.w - self._reference) ** 2)))
-        looked_at = np.flatnonzero(self._slack <= self._row_norm * far)
-        if looked_at.size > _MOST_ROWS_LOOKED_AT * self.target.size:
-            self._set_reference()
-            inside = self._margin > 0
+    def _in_rows(self, entries: np.ndarray) -> np.ndarray:
+        """Entries at their places in the rows, with zeros for what was eliminated."""
+        every = np.zeros(self._rows.shape[1])
+        every[self._places] = entries
+        return every
+
+    def _near_margin(self) -> np.ndarray:
+        """Rows that may have crossed the margin since all outputs were computed."""
+        change = self._in_rows(self.w) - self._reference
+        size = np.sqrt(max(float(change @ self._all_products @ change), 0.0) / self.target.size)
+        return np.flatnonzero(self._distance <= _NEAR * size)
+
+    def _cross_margin(self, looked_at: np.ndarray | None) -> int:
+        """Move those of the given, or of all, rows into the sums or out of them that have crossed the margin."""
+        if looked_at is None:
+            inside = self._set_reference()
+            crossed = np.flatnonzero(inside != self._inside)
+            inside = inside[crossed]
         else:
-            inside = self._inside.copy()
-            inside[looked_at] = self.target[looked_at] * (self.w @ self.table[:, looked_at]) < 1.0
-        crossed = np.flatnonzero(inside != self._inside)
-        if crossed.size > self.w.size:
-            self._inside = inside
+            inside = self.target[looked_at] * (self._rows[looked_at] @ self._in_rows(self.w)) < 1.0
+            is_new = inside != self._inside[looked_at]
+            crossed, inside = looked_at[is_new], inside[is_new]
+        self._inside[crossed] = inside
+        if crossed.size > self.target.size // 4:
             self._set_sums()
         elif crossed.size:
-            self._inside[crossed] = inside[crossed]
-            self._add_rows(crossed, np.where(inside[crossed], 2.0, -2.0) * self.cost[crossed])
+            self._add_rows(crossed, np.where(inside, 2.0, -2.0) * self.cost[crossed])
         return crossed.size
 
-    def _set_reference(self) -> None:
-        """Outputs of all rows, and how far each is from the margin."""
-        self._reference, self._moved2 = self.w.copy(), 0.0
-        if self.loss == "ridge":
-            return
-        self._margin = 1.0 - self.target * self.f
-        self._row_norm = np.sqrt(np.einsum("ji,ji->i", self.table, self.table))
-        # rounding of the outputs: a row that lies on the margin is looked at every time
-        self._slack = np.maximum(np.abs(self._margin) - 1e-12 * (1.0 + np.abs(self._margin)), 0.0)
+    def _set_reference(self) -> np.ndarray:
+        """Distance of all rows to the margin, at the weights as they are; which of them are inside."""
+        self._reference = self._in_rows(self.w)
+        margin = 1.0 - self.target * (self._rows @ self._reference)
+        self._distance = np.abs(margin)
+        return margin > 0
 
     def _set_sums(self) -> None:
         """Both sums over the rows inside the margin."""
@@ -188,11 +211,14 @@ class GramNewton:
 
     def _add_rows(self, rows: np.ndarray, cost: np.ndarray) -> None:
         """Add rows to both sums, or take them out where their cost is negative."""
-        part = self.table if rows.size == self.table.shape[1] else self.table[:, rows]
-        self._products += part @ (cost * self.target[rows])
-        root = np.sqrt(np.abs(cost))
-        for sign in (1.0, -1.0):
-            some = np.flatnonzero(np.sign(cost) == sign)
-            if some.size:
-                weighted = (part if some.size == rows.size else part[:, some]) * root[some]
-                self._gram += sign * (weighted @ weighted.T)
+        products, gram = np.zeros(self._rows.shape[1]), np.zeros((self._rows.shape[1],) * 2)
+        for part in blocks(rows.size, CACHE_ENTRIES // self._rows.shape[1]):
+            block = self._rows[rows[part]]
+            products += (cost[part] * self.target[rows[part]]) @ block
+            is_taken_out = cost[part] < 0
+            block *= np.sqrt(np.abs(cost[part]))[:, None]
+            for sign, some in ((1.0, block[~is_taken_out]), (-1.0, block[is_taken_out])):
+                if len(some):
+                    gram += sign * (some.T @ some)
+        self._products += products[self._places]
+        self._gram += gram[np.ix_(self._places, self._places)]

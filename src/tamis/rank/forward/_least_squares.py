@@ -138,13 +138,14 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
         target = encode_target(np.asarray(y), self.task)
         columns, values = self._columns(candidates, target.values)
         self._set_null_model(columns, target, candidates.sample_weight)
+        is_open = n_top is None  # a rule decides, and may ask for the shape of residuals
         n_top = min((most for most in (n_top, self.max_features) if most is not None), default=None)
         n_top = None if n_top is None else max(n_top, candidates.keep.size)
         if candidates.members is None:
             directions: Iterable[Any] = self._directions(columns, values, n_top, candidates.keep)
         else:
             directions = self._group_directions(columns, candidates.members, values, candidates.keep)
-        return islice(self._described(candidates, columns, target.values, directions, n_top), n_top)
+        return islice(self._described(candidates, columns, target.values, directions, n_top, is_open), n_top)
 
     def _path_along(self, candidates: Candidates, y: np.ndarray | None, order: np.ndarray) -> tuple[Step, ...]:
         values = self.encode_target(np.asarray(y))
@@ -159,11 +160,12 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
         values: np.ndarray,
         directions: Iterable[Direction | GroupDirection | Idle],
         n_top: int | None,
+        with_shape: bool = False,
     ) -> Iterator[Step]:
         """Directions as steps, with the error of the least-squares model that they build."""
         errors: Iterator[tuple[Any, dict[str, Any]]]
         if isinstance(columns, CompressedColumns):
-            errors = errors_of_tall(columns, values, directions, n_top)
+            errors = errors_of_tall(columns, values, directions, n_top, with_shape=with_shape)
         else:
             errors = errors_in_rows(columns, values, directions, fit_intercept=self.fit_intercept)
         n_terms = 0

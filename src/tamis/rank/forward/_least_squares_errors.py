@@ -15,7 +15,7 @@ from tamis.kernels.arrays.tolerances import FULL_LEVERAGE
 from tamis.kernels.solvers.group_search import ColumnDirection, GroupDirection
 from tamis.kernels.solvers.orthogonal_search import Direction
 
-_FIRST_BATCH, _LARGEST_BATCH = 8, 64  # steps whose errors one pass over the rows tells
+_FIRST_BATCH, _LARGEST_BATCH = 12, 64  # steps whose errors one pass over the rows tells
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,12 @@ def errors_of_tall(
     values: np.ndarray,
     directions: Iterable[Direction | GroupDirection | Idle],
     n_top: int | None,
+    *,
+    with_shape: bool,
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     """The same from compressed directions: what only rows tell comes from one pass for a batch of steps.
 
-    ``residual_shape`` is the skewness and the kurtosis of the target before the step, for rules that ask for them.
+    ``residual_shape``, where it is asked for, is the skewness and the kurtosis of the target before the step.
     """
     rows = RowErrors(
         columns.table, columns.mean, values, columns.sample_weight, fit_intercept=bool(columns.n_projected)
@@ -88,13 +90,16 @@ def errors_of_tall(
     press = None
     size = _FIRST_BATCH if n_top is None else min(max(n_top, 1), _LARGEST_BATCH)
     remaining = iter(directions)
+    n_done = 0
     while batch := list(islice(remaining, size)):
-        size = min(2 * size, _LARGEST_BATCH)
+        n_done += len(batch)
+        size = min(n_done, _LARGEST_BATCH)
         added = [each for step in batch for each in directions_of(step)]
         shape = shape_of(rows.moments)
         if added:
             projections = np.array([each.projection for each in added])
-            found = rows.add([each.feature for each in added], [each.loading for each in added], projections)
+            loadings = [each.loading for each in added]
+            found = rows.add([each.feature for each in added], loadings, projections, with_shape=with_shape)
         n_seen = 0
         for step in batch:
             before = shape
@@ -102,11 +107,8 @@ def errors_of_tall(
                 residual = residual - np.outer(each.q, each.projection)
                 press, shape = float(found.press[n_seen]), shape_of(found.moments[n_seen])
                 n_seen += 1
-            yield (
-                step,
-                {
-                    "r2": 1.0 - float(np.sum(residual**2)) / total2,
-                    "press": (rows.null_press if press is None else press) / columns.total,
-                    "residual_shape": before,
-                },
-            )
+            error = {
+                "r2": 1.0 - float(np.sum(residual**2)) / total2,
+                "press": (rows.null_press if press is None else press) / columns.total,
+            }
+            yield step, error | ({"residual_shape": before} if with_shape else {})
