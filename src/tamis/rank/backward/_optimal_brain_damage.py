@@ -142,6 +142,9 @@ class OptimalBrainDamage(EliminationRanker):
         self.device = device
         self.random_state = random_state
 
+    def _trains_network(self) -> bool:
+        return self.estimator is None
+
     @property
     def provides(self) -> frozenset[str]:  # type: ignore[override]
         """Weights of the rows; sparse tables, where there is an estimator."""

@@ -159,6 +159,9 @@ class SensitivityRanking(NetworkRanker):
         self.device = device
         self.random_state = random_state
 
+    def _trains_network(self) -> bool:
+        return self.estimator is None
+
     def _is_trained(self) -> bool:
         """Whether a model is given that is taken as it is."""
         return self.estimator is not None and (not is_model(self.estimator) or is_fitted(self.estimator))

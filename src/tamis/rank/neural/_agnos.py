@@ -28,7 +28,7 @@ from tamis.rank.neural._standardized_rows import (
     rows_per_batch,
     standardize_rows,
 )
-from tamis.rank.neural._torch import choose_device, load_torch, recorded
+from tamis.rank.neural._torch import choose_device, limit_threads, load_torch, recorded
 
 _SEEN = 2000  # rows that the dimension, and the stopping rule of a dask array, are found on
 _NARROWEST = 20  # units of a bottleneck that may be wider than the dimension
@@ -115,7 +115,7 @@ class AgnosRanker(Ranker):
         )
         generator = torch.Generator("cpu").manual_seed(seed)
         train = self._rank_as_thesis if self.mode == "thesis" else self._rank_by_elimination
-        with recorded(torch):
+        with recorded(torch), limit_threads(torch, X.shape[0] * X.shape[1]):
             loader = BatchLoader(rows, device, None if self.batch_size == "auto" else int(self.batch_size), seed)
             watch = partial(self._watch, total=self._setting("max_iter"))
             ranking = train(loader, (generator, checkpoint, saved, watch))

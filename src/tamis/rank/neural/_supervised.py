@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import (
     BackwardRanker,
+    Candidates,
     Elimination,
     Ranking,
     Step,
@@ -26,7 +27,7 @@ from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.copies import order_by_values
 from tamis.kernels.arrays.scaling import center_each_column, rescale_columns, rescale_safely
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
-from tamis.rank.neural._torch import choose_device, load_torch, seeded_generator
+from tamis.rank.neural._torch import choose_device, limit_threads, load_torch, seeded_generator
 
 if TYPE_CHECKING:
     from tamis.rank.neural._network import Perceptron, Target, Training
@@ -129,6 +130,18 @@ class NetworkRanker(WeightedRanker):
         "device": [str],
         "random_state": ["random_state"],
     }
+
+    def _trains_network(self) -> bool:
+        """Whether it is a network that is trained, and not an estimator that was given."""
+        return True
+
+    def _rank_top(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
+    ) -> Ranking:
+        if not self._trains_network():
+            return super()._rank_top(candidates, y, rng, n_top)
+        with limit_threads(load_torch(type(self).__name__), candidates.table.shape[0] * candidates.table.shape[1]):
+            return super()._rank_top(candidates, y, rng, n_top)
 
     def _task(
         self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState, sample_weight: np.ndarray | None = None

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
+from tamis.kernels.arrays.blocks import limit_blas_threads
+
+FEW_ENTRIES = 2**18  # of a table
 
 
 def load_torch(who: str) -> Any:
@@ -27,6 +32,21 @@ def choose_device(torch: Any, device: str) -> Any:
     except (RuntimeError, AssertionError) as error:
         raise ValueError(f"device='{device}' cannot be used here: choose 'auto' or 'cpu'") from error
     return chosen
+
+
+@contextlib.contextmanager
+def limit_threads(torch: Any, n_entries: int) -> Iterator[None]:
+    """One thread for tables so small that threads of torch and of BLAS wait for each other more than they compute."""
+    if n_entries > FEW_ENTRIES:
+        yield
+        return
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with limit_blas_threads(n_entries):
+            yield
+    finally:
+        torch.set_num_threads(n_threads)
 
 
 def seeded_generator(torch: Any, rng: np.random.RandomState) -> Any:
