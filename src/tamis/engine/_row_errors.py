@@ -127,10 +127,14 @@ class RowErrors:
         return Errors(np.sum([press for press, _ in parts], axis=0), moments)
 
     def _powers(self, rows: slice, residual: np.ndarray) -> np.ndarray:
-        """Weighted means over some rows of powers of residuals, of shape (..., n_rows)."""
+        """Weighted means over some rows of powers of residuals, of shape (n_targets, n_rows)."""
+        if self._has_unit_weights:
+            square = residual * residual
+            third, fourth = (np.einsum("ij,ij->i", square, factor) for factor in (residual, square))
+            return np.stack([square.sum(axis=1), third, fourth]) / self._total
         root = self._sqrt_weight[rows]
         weight = root**2 / self._total
-        plain = residual if self._has_unit_weights else residual / np.where(root > 0, root, 1.0)
+        plain = residual / np.where(root > 0, root, 1.0)
         square = plain * plain
         return np.stack([square @ weight, (square * plain) @ weight, (square * square) @ weight])
 

@@ -15,7 +15,7 @@ from tamis.kernels.arrays.tolerances import FULL_LEVERAGE
 from tamis.kernels.solvers.group_search import ColumnDirection, GroupDirection
 from tamis.kernels.solvers.orthogonal_search import Direction
 
-_FIRST_BATCH, _LARGEST_BATCH = 12, 64  # steps whose errors one pass over the rows tells
+_FIRST_BATCH, _LARGEST_BATCH = 16, 64  # steps whose errors one pass over the rows tells
 
 
 @dataclass(frozen=True)
