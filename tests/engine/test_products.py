@@ -84,3 +84,15 @@ def test_an_empty_sum_can_be_merged():
     _, sums = sum_products(lambda: [((X,), None)], 2)
     merged = ProductSums.empty(np.zeros(2)).merge(sums)
     np.testing.assert_allclose(merged.centered(), sums.centered(), rtol=1e-12)
+
+
+def test_a_constant_column_takes_no_second_pass():
+    X = np.column_stack([np.full(4000, 0.1), np.random.RandomState(0).standard_normal(4000)])
+    n_passes = []
+
+    def read():
+        n_passes.append(1)
+        return parts(X, None, [7, 200])
+
+    sum_products(read, 2)
+    assert len(n_passes) == 1

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks
+from tamis.kernels.arrays.tolerances import CONSTANT
 
 # Share of the squares about the shift that must be left about the mean; else three digits are lost, and sums are
 # taken again about the mean.
@@ -92,7 +93,8 @@ class ProductSums:
     def is_well_shifted(self) -> bool:
         """Whether the shift is near enough to the mean that centered products keep their digits."""
         about_shift, about_mean = np.diagonal(self.second), np.diagonal(self.centered())
-        return bool(np.all((about_mean >= _WELL_SHIFTED * about_shift) | (self.first == 0)))
+        is_constant = about_shift <= CONSTANT**2 * self.total * self.shift**2
+        return bool(np.all((about_mean >= _WELL_SHIFTED * about_shift) | is_constant))
 
 
 def sum_products(

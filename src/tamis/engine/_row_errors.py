@@ -153,10 +153,12 @@ class RowErrors:
             factor -= np.multiply(q, q, out=work)
             for target, part in enumerate(projection):
                 residual[target] -= np.multiply(q, part, out=work)
-                np.divide(residual[target], factor, out=work)
+                with np.errstate(divide="ignore", invalid="ignore"):  # a row that only itself predicts: see below
+                    np.divide(residual[target], factor, out=work)
                 press[place] += self._unit[target] ** 2 * float(work @ work)
             if with_shape:
                 moments[place] = self._powers(rows, residual)
+        # leverages only grow, so that a look at the last ones tells
         if factor.min(initial=1.0) <= FULL_LEVERAGE:
             leverage = self._leverage[rows] + np.cumsum(Q * Q, axis=0)
             press[(leverage >= 1.0 - FULL_LEVERAGE).any(axis=1)] = np.inf

@@ -193,7 +193,9 @@ class Probe(StoppingRule, name="probe"):
     ) -> list[float]:
         """Chance per step, permuting wherever the analytic law cannot be trusted, up to the first that is refused."""
         values = ranker.encode_target(np.asarray(y))
-        search = ranker.search(candidates, values, in_rows=self.null != "auto")
+        # compressed columns tell nothing of the shape of residuals: the path has to
+        has_shapes = all("residual_shape" in step.info for step in path)
+        search = ranker.search(candidates, values, in_rows=self.null != "auto" or not has_shapes)
         moments = self._moments_of_columns(search, rng) if self.null == "auto" else None
         chances: list[float] = []
         for place, step in enumerate(track(ranker, path, task_name="probe")):

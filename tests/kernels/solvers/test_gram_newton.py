@@ -85,3 +85,9 @@ def test_it_pays_for_long_dense_tables_of_quadratic_losses():
     assert not pays(np.empty((100, 1000)), "logistic")
     assert not pays(np.empty((100, 500)), "ridge")
     assert not pays(np.empty((1000, 10_000)), "ridge")
+
+
+def test_too_few_steps_are_not_taken_for_the_optimum():
+    model = GramNewton(*a_problem("squared_hinge"), loss="squared_hinge", max_iter=1)
+    model.solve()
+    assert not model.converged

@@ -108,3 +108,15 @@ def test_a_fitted_ranker_holds_no_rows():
     import pickle
 
     assert len(pickle.dumps(GramSchmidt().fit(X, Y))) < X.nbytes / 20
+
+
+def test_a_row_that_only_itself_predicts_has_no_leave_one_out_error(monkeypatch):
+    Z, y = X.copy(), Y.copy()
+    Z[:, 7] = 0.0
+    Z[5, 7] = 1.0
+    y[5] += 1e3
+    found = GramSchmidt(stop=5).fit(Z, y)
+    expected = in_rows(GramSchmidt(stop=5), Z, y, monkeypatch=monkeypatch)
+    assert found.order_[0] == 7
+    np.testing.assert_array_equal([step.info["press"] for step in found.path_], np.inf)
+    np.testing.assert_array_equal([step.info["press"] for step in expected.path_], np.inf)

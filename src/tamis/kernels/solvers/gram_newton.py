@@ -25,11 +25,12 @@ import numpy as np
 
 from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks, limit_blas_threads
 from tamis.kernels.arrays.tolerances import HESSIAN_RIDGE, OBJECTIVE_ROUNDING
+from tamis.kernels.solvers.svm_primal import LinearModel
 
 _MOST_ENTRIES = 600  # of the weights: a system is factored at every step
 _FEWEST_ROWS_PER_ENTRY = 8
 _NEAR = 3.0  # root mean squares of the change of outputs within which rows are looked at
-_SPARSE_ENTRIES = 0.75  # share of the columns that remain below which the rows are copied without the others
+_REMAINING_SHARE = 0.75  # of the columns, below which the rows are copied without those eliminated
 _MAX_ELIMINATIONS = 64  # after which sums are computed anew, so that rounding does not accumulate
 _MAX_UNSETTLED = 6  # steps after which rows crossed the margin, before steps are shortened where it pays
 _MAX_HALVINGS = 30
@@ -43,14 +44,13 @@ def pays(table: Any, loss: str) -> bool:
     )
 
 
-class GramNewton:
+class GramNewton(LinearModel):
     """One linear model, kept optimal while features are eliminated.
 
     Parameters and attributes are those of :class:`~tamis.kernels.solvers.svm_primal.PrimalLinearModel`, for the losses
     "ridge" and "squared_hinge".
     """
 
-    weight_error = 0.0  # what is told of weights that are compared
     _gram: np.ndarray
     _products: np.ndarray
 
@@ -79,24 +79,9 @@ class GramNewton:
             self._set_reference()
 
     @property
-    def weights(self) -> np.ndarray:
-        """The weights."""
-        return self.w
-
-    @property
-    def converged(self) -> bool:
-        """Whether the last :meth:`solve` met the tolerance."""
-        return self.residual <= self.tol
-
-    @property
-    def f(self) -> np.ndarray:
+    def f(self) -> np.ndarray:  # type: ignore[override]
         """Outputs of all rows, at the weights as they are."""
         return self._rows @ self._in_rows(self.w)
-
-    @property
-    def objective(self) -> float:
-        """Penalty and loss, at the weights as they are."""
-        return self._objective(self.w, self.f)
 
     def eliminate(self, eliminated: np.ndarray, columns: np.ndarray, kept: np.ndarray, table: np.ndarray) -> None:
         """Remove the entries ``eliminated``; those ``kept`` stay, in this order."""
@@ -106,7 +91,7 @@ class GramNewton:
         self._n_eliminations += 1
         if self.loss == "ridge":
             return
-        if self._places.size < _SPARSE_ENTRIES * self._rows.shape[1]:
+        if self._places.size < _REMAINING_SHARE * self._rows.shape[1]:
             self._rows = self._rows[:, self._places]
             self._all_products = self._all_products[np.ix_(self._places, self._places)]
             self._places = np.arange(self._places.size)
@@ -132,6 +117,8 @@ class GramNewton:
             self.residual = float(np.abs(gradient).max() / unit)
             if n_crossed == 0 and self.residual <= self.tol:
                 return
+        if n_crossed:  # rows still cross the margin: the sums may not be those of the weights
+            self.residual = np.inf
 
     def _newton_point(self) -> np.ndarray:
         """Minimum of the quadratic function of the rows inside the margin."""
@@ -160,11 +147,6 @@ class GramNewton:
                 break
             length /= 2.0
         return length
-
-    def _objective(self, w: np.ndarray, f: np.ndarray) -> float:
-        error = self.target - f
-        in_loss = (self.loss == "ridge") | (self.target * error > 0)
-        return 0.5 * float(self.penalty @ w**2) + float(self.cost @ np.where(in_loss, error, 0.0) ** 2)
 
     def _in_rows(self, entries: np.ndarray) -> np.ndarray:
         """Entries at their places in the rows, with zeros for what was eliminated."""

@@ -36,7 +36,45 @@ _MIN_CURVATURE = 1e-14  # of the logistic loss of a row, relative to its cost: f
 _MAX_SHRINKAGE = 1e6  # an inverse that was once so many times larger has lost too many digits
 
 
-class PrimalLinearModel:
+class LinearModel:
+    """What linear models that are kept optimal have in common: weights, outputs, and the objective at these."""
+
+    penalty: np.ndarray
+    target: np.ndarray
+    cost: np.ndarray
+    loss: str
+    tol: float
+    residual: float
+    w: np.ndarray
+    f: Any
+    weight_error = 0.0  # what is told of weights that are compared
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weights."""
+        return self.w
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last :meth:`solve` met the tolerance."""
+        return self.residual <= self.tol
+
+    @property
+    def objective(self) -> float:
+        """Penalty and loss, at the weights as they are."""
+        return self._objective(self.w, self.f)
+
+    def _objective(self, w: np.ndarray, f: np.ndarray) -> float:
+        penalty = 0.5 * float(self.penalty @ w**2)
+        if self.loss == "logistic":
+            return penalty + float(self.cost @ np.logaddexp(0.0, -self.target * f))
+        error = self.target - f
+        return penalty + float(
+            self.cost @ np.where((self.loss == "ridge") | (self.target * error > 0), error, 0.0) ** 2
+        )
+
+
+class PrimalLinearModel(LinearModel):
     """One linear model, kept optimal while features are eliminated.
 
     Parameters
@@ -87,23 +125,6 @@ class PrimalLinearModel:
         self._gradient_unit = np.abs(table @ (cost * np.abs(target)))
         self._norm2 = (table.multiply(table) if sparse.issparse(table) else table * table).sum(axis=1)
         self._n_products = 0  # of conjugate gradients since the Hessian was inverted, but for one a step
-
-    weight_error = 0.0  # what is told of weights that are compared
-
-    @property
-    def weights(self) -> np.ndarray:
-        """The weights."""
-        return self.w
-
-    @property
-    def converged(self) -> bool:
-        """Whether the last :meth:`solve` met the tolerance."""
-        return self.residual <= self.tol
-
-    @property
-    def objective(self) -> float:
-        """Penalty and loss, at the weights as they are."""
-        return self._objective(self.w, self.f)
 
     def eliminate(self, eliminated: np.ndarray, columns: Any, kept: np.ndarray, table: Any) -> None:
         """Remove the entries ``eliminated``, with these ``columns``; ``table`` holds those ``kept``, in their order."""
@@ -210,15 +231,6 @@ class PrimalLinearModel:
                 break
             length /= 2.0
         self.w, self.f = moved
-
-    def _objective(self, w: np.ndarray, f: np.ndarray) -> float:
-        penalty = 0.5 * float(self.penalty @ w**2)
-        if self.loss == "logistic":
-            return penalty + float(self.cost @ np.logaddexp(0.0, -self.target * f))
-        error = self.target - f
-        return penalty + float(
-            self.cost @ np.where((self.loss == "ridge") | (self.target * error > 0), error, 0.0) ** 2
-        )
 
 
 def _products_per_inversion(n_entries: int, n_samples: int) -> float:
