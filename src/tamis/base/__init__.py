@@ -4,6 +4,7 @@ from tamis.base._backward import STEP_CONSTRAINT, BackwardRanker, Elimination, S
 from tamis.base._candidates import (
     COLUMNS,
     PERMUTED_COPIES,
+    ROWS,
     UNGROUPED,
     Candidates,
     ColumnCandidates,
@@ -27,6 +28,7 @@ __all__ = [
     "COLUMNS",
     "GROUPS_CONSTRAINT",
     "PERMUTED_COPIES",
+    "ROWS",
     "STEP_CONSTRAINT",
     "UNGROUPED",
     "BackwardRanker",

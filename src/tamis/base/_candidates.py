@@ -17,11 +17,13 @@ from sklearn.base import clone
 from tamis._sklearn import get_namespace, safe_indexing
 from tamis.base._groups import read_groups
 from tamis.base._ranking import Ranking, StopDecision
+from tamis.engine import BlockColumns, RowBlocks
 from tamis.kernels.arrays.columns import Columns, as_columns
 
 # What candidates may provide, besides what the ranker does; rules name in ``requires`` what they need.
 COLUMNS = "columns"  # a set of candidates is a set of columns of X
 UNGROUPED = "ungrouped"  # a candidate is one feature
+ROWS = "rows"  # some of the rows can be set apart: they are in memory
 PERMUTED_COPIES = "permuted_copies"  # candidates can be ranked among copies of them whose rows are permuted
 
 
@@ -66,6 +68,14 @@ class Candidates(ABC):
         self.excluded = np.empty(0, dtype=np.int64)
         self.is_discrete = np.zeros(table.shape[1], dtype=bool)
         self.compressed: tuple[Any, ...] | None = None
+        self._block_columns: dict[bool, Columns] = {}
+        if isinstance(table, RowBlocks):
+            self.provides = self.provides - {ROWS}  # type: ignore[misc]
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the rows of the table are read in blocks, and not in memory."""
+        return isinstance(self.table, RowBlocks)
 
     @property
     @abstractmethod
@@ -162,6 +172,12 @@ class Candidates(ABC):
 
     def as_columns(self, *, fit_intercept: bool) -> Columns:
         """All features behind the candidates as an operator: their norms and products, weighted and centered."""
+        if isinstance(self.table, RowBlocks):
+            if fit_intercept not in self._block_columns:  # a pass over the rows
+                self._block_columns[fit_intercept] = BlockColumns(
+                    self.table, self.sample_weight, fit_intercept=fit_intercept
+                )
+            return self._block_columns[fit_intercept]
         return as_columns(self.table, self.sample_weight, fit_intercept=fit_intercept)
 
     def take_rows(self, rows: np.ndarray) -> Candidates:
@@ -220,7 +236,7 @@ class Candidates(ABC):
 class ColumnCandidates(Candidates):
     """The columns of a table, each by itself."""
 
-    provides: ClassVar[frozenset[str]] = frozenset({COLUMNS, UNGROUPED, PERMUTED_COPIES})
+    provides: ClassVar[frozenset[str]] = frozenset({COLUMNS, ROWS, UNGROUPED, PERMUTED_COPIES})
 
     @property
     def n_candidates(self) -> int:
@@ -228,7 +244,7 @@ class ColumnCandidates(Candidates):
         return self.n_columns
 
     def _on_rows(self, rows: np.ndarray) -> ColumnCandidates:
-        return ColumnCandidates(safe_indexing(self.table, rows), **self._rows_of(rows))
+        return ColumnCandidates(_take_rows(self.table, rows), **self._rows_of(rows))
 
     def _beside_copies(self, copies: Any, column_order: np.ndarray) -> tuple[Candidates, np.ndarray]:
         """Columns and their copies, in the order ``column_order``."""
@@ -247,7 +263,7 @@ class GroupCandidates(Candidates):
         A label per column, or label -> columns; see :func:`tamis.base.read_groups`.
     """
 
-    provides: ClassVar[frozenset[str]] = frozenset({COLUMNS, PERMUTED_COPIES})
+    provides: ClassVar[frozenset[str]] = frozenset({COLUMNS, ROWS, PERMUTED_COPIES})
     noun: str = "group"
 
     def __init__(
@@ -298,7 +314,7 @@ class GroupCandidates(Candidates):
         return np.bincount(self.codes, weights=values, minlength=self.n_candidates)
 
     def _on_rows(self, rows: np.ndarray) -> GroupCandidates:
-        part = GroupCandidates(safe_indexing(self.table, rows), self.codes, **self._rows_of(rows))
+        part = GroupCandidates(_take_rows(self.table, rows), self.codes, **self._rows_of(rows))
         part.labels = self.labels
         return part
 
@@ -348,7 +364,7 @@ class DictionaryCandidates(Candidates):
         What supervised dictionaries learn from.
     """
 
-    provides: ClassVar[frozenset[str]] = frozenset({UNGROUPED})
+    provides: ClassVar[frozenset[str]] = frozenset({ROWS, UNGROUPED})
 
     def __init__(
         self,
@@ -406,6 +422,10 @@ def _listed(parameter: str, wanted: Any) -> list[Any]:
     if any(isinstance(one, bool) for one in each):
         raise ValueError(f"{parameter} must name columns or give their places; a mask is given by np.flatnonzero(mask)")
     return each
+
+
+def _take_rows(table: Any, rows: np.ndarray) -> Any:
+    return table.take_rows(rows) if isinstance(table, RowBlocks) else safe_indexing(table, rows)
 
 
 def _alike(wanted: Any, places: dict[str, int]) -> str:

@@ -11,6 +11,7 @@ from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
 from tamis._sklearn import move_to
 from tamis.base._caller import caller_level
+from tamis.engine import RowBlocks
 from tamis.kernels.arrays.targets import OUTLYING, is_outlying, looks_like_counts
 
 if TYPE_CHECKING:
@@ -132,5 +133,7 @@ def _dense_part(table: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray
     """Some rows and columns of a table of any library as a dense numpy array."""
     if sparse.issparse(table):
         return table.tocsr()[rows][:, columns].toarray()
+    if isinstance(table, RowBlocks):
+        return np.clip(table.take_rows(rows, columns).astype(float), -_LARGEST, _LARGEST)
     part = np.asarray(move_to(table, xp=np, device="cpu"))[np.ix_(rows, columns)].astype(float)
     return np.clip(part, -_LARGEST, _LARGEST)

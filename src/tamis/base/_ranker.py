@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
@@ -34,6 +35,7 @@ from tamis.base._nothing_kept import warn_of_nothing_kept
 from tamis.base._progress import interruption, note_interruption
 from tamis.base._ranking import Ranking, StopDecision
 from tamis.base._refuse_weights import refuse_weights
+from tamis.base._row_blocks import gather_target, is_in_blocks, open_blocks, take_dask_columns, watched
 from tamis.base._rules import StoppingRule, rule_class
 from tamis.base._summary import as_frame, as_html, summary_columns
 from tamis.base._validation import (
@@ -47,6 +49,7 @@ from tamis.base._validation import (
     frame_library,
     known_names,
 )
+from tamis.engine import BlankedBlocks, RowBlocks, is_dask
 from tamis.kernels.arrays.columns import blank_columns
 from tamis.kernels.arrays.targets import describe_target, infer_task, looks_like_counts
 
@@ -64,7 +67,9 @@ CAPABILITIES: Mapping[str, str] = {
     "dictionary": "features that a dictionary computes can be ranked",
     "sparse": "takes sparse tables as they are",
     "array_api": "works where an array of another library lives",
-    "dask": "takes dask collections, block by block",
+    "row_blocks": "takes tables read in blocks of rows: files larger than memory, dask collections",
+    "dask": "takes dask collections",
+    "single_scores": "scores every candidate by itself, and permuted copies of all without ranking them",
 }
 
 
@@ -151,6 +156,20 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """
         return None
 
+    def scores_of_copies_in_blocks(
+        self, candidates: Candidates, y: np.ndarray | None, seeds: Sequence[int]
+    ) -> np.ndarray:
+        """The same of a table read in blocks, within which rows are permuted; methods with "single_scores" have it.
+
+        Parameters
+        ----------
+        candidates : Candidates
+        y : ndarray or None
+        seeds : sequence of int
+            One for each draw.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not score candidates of tables in blocks one by one")
+
     def spread_by_chance(self, candidates: Candidates) -> np.ndarray | None:
         """Standard deviations of the scores of permuted copies of every candidate, up to a common factor.
 
@@ -197,7 +216,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
                 candidates.row_groups = row_groups if self._kept_rows is None else row_groups[self._kept_rows]
                 self._check_splits_rows()
             self._set_apart(candidates)
-            self._fit_candidates(candidates, y, self._stopping_rule())
+            with watched(self, X) if isinstance(X, RowBlocks) else nullcontext():
+                self._fit_candidates(candidates, y, self._stopping_rule())
             self._tell_of_target(y)
             if self.n_features_ == 0 and self.supervised and "interrupted" not in self.certificate_:
                 warn_of_nothing_kept(self, candidates, np.asarray(y))
@@ -279,7 +299,11 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             candidates.excluded = np.sort(candidates.find("exclude", self.exclude))
             if both := np.intersect1d(candidates.keep, candidates.excluded).tolist():
                 raise ValueError(f"column '{candidates.name(both[0])}' is in both keep and exclude")
-            candidates.table = blank_columns(candidates.table, candidates.columns_of(candidates.excluded))
+            blank = candidates.columns_of(candidates.excluded)
+            if isinstance(candidates.table, RowBlocks):
+                candidates.table = BlankedBlocks(candidates.table, blank)
+                return
+            candidates.table = blank_columns(candidates.table, blank)
             check_not_all_constant(candidates.table, "exclude leaves no column of X that varies")
 
     def _reset(self) -> None:
@@ -290,6 +314,9 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
         """What came in as the method wants it, or an error that says what to do."""
+        if is_in_blocks(X):
+            X = open_blocks(self, X)
+            return X, gather_target(self, y, X), check_weights(sample_weight, X)
         check_array_library(self, X, self.provides)
         accept_sparse = "sparse" in self.provides
         if self.supervised:
@@ -378,7 +405,12 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
                 raise KeyboardInterrupt
             return undecided
         try:
-            return rule.decide(self, ranking, candidates, y, self._rule_rng(rule))
+            rng = self._rule_rng(rule)
+            if not candidates.in_blocks or rule.max_rows_in_blocks is None:
+                return rule.decide(self, ranking, candidates, y, rng)
+            n_rows = min(rule.max_rows_in_blocks, candidates.table.shape[0])
+            decision = rule.decide(self, ranking, *_row_sample(candidates, y, n_rows, rng), rng)
+            return replace(decision, reason=f"{decision.reason} (on {n_rows} of {candidates.table.shape[0]} rows)")
         except KeyboardInterrupt:
             if self.one_shot or not note_interruption(self, f"interrupted before {name} could decide"):
                 raise
@@ -520,6 +552,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         support = np.zeros(ranking.scores.size, dtype=bool)
         support[ranking.order[: decision.n_features]] = True
         X = candidates.table
+        if isinstance(X, RowBlocks):  # only its type and its width count
+            X = np.empty((0, X.shape[1]), dtype=X.dtype)
         xp, _, device = get_namespace_and_device(X)
         scores = ranking.scores
         if X.dtype == xp.float32:
@@ -540,7 +574,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         return np.asarray(move_to(self.support_, xp=np, device="cpu"))
 
     def transform(self, X: Any) -> Any:
-        """Keep the selected columns of ``X``.
+        """Keep the selected columns of ``X``; a dask collection stays one.
 
         Parameters
         ----------
@@ -551,6 +585,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         table of shape (n_samples, n_selected)
         """
         check_is_fitted(self)
+        if is_dask(X) and "dask" in self.provides:
+            return take_dask_columns(self, X, self._get_support_mask())
         if "array_api" in self.provides:
             check_same_namespace(X, self, attribute="scores_", method="transform")
         return super().transform(X)
@@ -603,6 +639,14 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         tags.array_api_support = "array_api" in self.provides
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _row_sample(
+    candidates: Candidates, y: np.ndarray | None, n_rows: int, rng: np.random.RandomState
+) -> tuple[Candidates, np.ndarray | None]:
+    """Some rows, drawn at random, of a table that is read in blocks."""
+    rows = np.sort(rng.choice(candidates.table.shape[0], n_rows, replace=False))
+    return candidates.take_rows(rows), None if y is None else y[rows]
 
 
 def arranged(ranking: Ranking, candidates: Candidates) -> Ranking:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from tamis.base._candidates import COLUMNS, PERMUTED_COPIES, UNGROUPED, Candidates
+from tamis.base._candidates import COLUMNS, PERMUTED_COPIES, ROWS, UNGROUPED, Candidates
 from tamis.base._ranking import Ranking, Step, StopDecision
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _OF_CANDIDATES = {
     COLUMNS: "judges columns of X, and {ranker} ranks features of a dictionary; use Probe or a number of features",
     UNGROUPED: "counts single columns and takes no {noun}s{several}; use CrossValidation or a number of {noun}s",
+    ROWS: "needs the rows in memory, and they are read in blocks; use a rule that reads the path (Probe, FisherTest, "
+    "LeaveOneOut) or a number of features",
     PERMUTED_COPIES: "permutes the columns of X and cannot see those of a dictionary; use Probe",
 }
 
@@ -33,6 +35,7 @@ class StoppingRule(BaseEstimator):
 
     requires: ClassVar[frozenset[str]] = frozenset()
     reads_ranking_only: ClassVar[bool] = False  # and not the table: it can also cut, at once, what Ctrl-C ended
+    max_rows_in_blocks: ClassVar[int | None] = None  # of a table read in blocks, of which it sees so many; None: all
     _registry: ClassVar[dict[str, type[StoppingRule]]] = {}
     _parameter_constraints: ClassVar[dict] = {}
 

@@ -114,6 +114,12 @@ def check_classes(y: Any, X: Any) -> np.ndarray:
     return column_or_1d(_to_numpy(_check_target(y, X)))
 
 
+def check_targets(y: Any, X: Any) -> np.ndarray:
+    """Validated targets beside a table that is not validated as a whole: a vector, or a column for each target."""
+    values = _single_column(_to_numpy(_check_target(y, X)))
+    return values if values.ndim == 2 else column_or_1d(values)
+
+
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     """Validate row weights; their sum is what the stopping rules count as the number of samples."""
     if sample_weight is None:
@@ -289,19 +295,30 @@ def _check_finite(X: Any, estimator: BaseEstimator, *, allow_nan: bool) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         if bool(xp.isfinite(xp.sum(values))) or bool(xp.all(xp.isfinite(values))):
             return
-    dense_rows = X.tocoo() if sparse.issparse(X) else None
-    missing, infinite = (np.isnan, "NaN", ("missing", "impute")), (np.isinf, "infinity", ("infinite", "replace"))
-    for test, word, (kind, cure) in (infinite,) if allow_nan else (missing, infinite):
-        if dense_rows is not None:
-            counts = np.bincount(dense_rows.col[test(dense_rows.data)], minlength=X.shape[1])
+    counts = []
+    for test in (np.isnan, np.isinf):
+        if sparse.issparse(X):
+            entries = X.tocoo()
+            counts.append(np.bincount(entries.col[test(entries.data)], minlength=X.shape[1]))
         else:
-            counts = test(np.asarray(move_to(X, xp=np, device="cpu"))).sum(axis=0)
+            counts.append(test(np.asarray(move_to(X, xp=np, device="cpu"))).sum(axis=0))
+    if allow_nan:
+        counts[0] = np.zeros_like(counts[0])
+    if message := describe_non_finite(estimator, *counts):
+        raise ValueError(message)
+
+
+def describe_non_finite(estimator: BaseEstimator, n_missing: np.ndarray, n_infinite: np.ndarray) -> str:
+    """Which columns hold how many entries that are no numbers, and what to do; empty where there are none."""
+    for counts, word, kind, cure in (
+        (n_missing, "NaN", "missing", "impute"),
+        (n_infinite, "infinity", "infinite", "replace"),
+    ):
         if guilty := np.flatnonzero(counts).tolist():
-            guilty_counts = {column_name(estimator, j): int(counts[j]) for j in guilty}
-            raise ValueError(
-                f"Input X contains {word}: {_holding(guilty_counts, kind)}; {cure} or drop them first"
-                f"{_suggestion(estimator) if test is np.isnan else ''}"
-            )
+            held = _holding({column_name(estimator, j): int(counts[j]) for j in guilty}, kind)
+            suggestion = _suggestion(estimator) if kind == "missing" else ""
+            return f"Input X contains {word}: {held}; {cure} or drop them first{suggestion}"
+    return ""
 
 
 def _suggestion(estimator: BaseEstimator) -> str:

@@ -1,7 +1,36 @@
 """Where the rows are, and sums over blocks of them."""
 
+from tamis.engine._block_columns import BlockColumns
+from tamis.engine._class_moments import class_moments_of_blocks
 from tamis.engine._compressed import CompressedColumns, compress_rows, is_tall
+from tamis.engine._dask_blocks import DaskBlocks, as_known_array, is_dask
+from tamis.engine._file_blocks import FileBlocks, FileTable, TextLayout
+from tamis.engine._finite import NonFiniteError
+from tamis.engine._permuted_targets import LinearModel, permuted_products
 from tamis.engine._products import ProductSums, sum_products
+from tamis.engine._row_blocks import ArrayBlocks, BlankedBlocks, RowBlocks
 from tamis.engine._row_errors import RowErrors, shape_of
 
-__all__ = ["CompressedColumns", "ProductSums", "RowErrors", "compress_rows", "is_tall", "shape_of", "sum_products"]
+__all__ = [
+    "ArrayBlocks",
+    "BlankedBlocks",
+    "BlockColumns",
+    "CompressedColumns",
+    "DaskBlocks",
+    "FileBlocks",
+    "FileTable",
+    "LinearModel",
+    "NonFiniteError",
+    "ProductSums",
+    "RowBlocks",
+    "RowErrors",
+    "TextLayout",
+    "as_known_array",
+    "class_moments_of_blocks",
+    "compress_rows",
+    "is_dask",
+    "is_tall",
+    "permuted_products",
+    "shape_of",
+    "sum_products",
+]

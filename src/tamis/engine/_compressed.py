@@ -12,13 +12,14 @@ triangle of an orthogonal factorization of the rows themselves, block after bloc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tamis.engine._products import Rows, blocks_of_rows, sum_products
-from tamis.kernels.arrays.blocks import blocks, map_in_threads
+from tamis.engine._products import ProductSums, sum_products
+from tamis.engine._row_blocks import ArrayBlocks, RowBlocks
+from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.tolerances import CONSTANT
 
@@ -39,7 +40,7 @@ class CompressedColumns(Columns):
     ----------
     targets : ndarray of shape (n_samples, n_targets)
         Of the same rows.
-    table : ndarray
+    table : RowBlocks
         The tall table, of which these are the compressed rows.
     sample_weight : ndarray or None
     mean : ndarray of shape (n_candidates,)
@@ -51,14 +52,14 @@ class CompressedColumns(Columns):
         R: np.ndarray,
         norm2: np.ndarray,
         mean: np.ndarray,
-        total: float,
-        source: tuple[np.ndarray, np.ndarray | None],
+        sums: ProductSums,
+        source: tuple[RowBlocks, np.ndarray | None],
         *,
         fit_intercept: bool,
     ) -> None:
         n_candidates = norm2.size
         self._set_rows(R, None, fit_intercept=False)
-        self.total = total
+        self.total = sums.total
         self.n_candidates = n_candidates
         self.X = np.asfortranarray(R[:, :n_candidates])
         self.targets = R[:, n_candidates:]
@@ -66,6 +67,7 @@ class CompressedColumns(Columns):
         self.table, self.sample_weight = source
         self.mean = mean
         self.n_projected = int(fit_intercept)
+        self._shapes = None if sums.powers is None else sums.shapes()
 
     def dot(self, V: Any) -> Any:
         """``Z' V`` for compressed ``V``."""
@@ -85,23 +87,30 @@ class CompressedColumns(Columns):
         return len(self.table)
 
     def shapes(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Skewness and excess kurtosis of some columns of the tall table, a block of rows at a time."""
+        """Skewness and excess kurtosis of some columns of the tall table."""
+        if self._shapes is not None:
+            return self._shapes[0][indices], self._shapes[1][indices]
         scale = np.sqrt(self.norm2[indices] / self.total)
         unit = np.where(scale > 0, scale, 1.0)
+        task = partial(_powers_of_block, self.mean[indices], unit)
+        third, fourth = self.table.sum(task, self.sample_weight, columns=indices, purpose="shapes of columns")
+        return third / self.total, np.where(scale > 0, fourth / self.total - 3.0, 0.0)
 
-        def add(rows: slice) -> np.ndarray:
-            standard = np.take(self.table[rows], indices, axis=1)
-            standard -= self.mean[indices]
-            standard /= unit
-            weight = np.ones(len(standard)) if self.sample_weight is None else self.sample_weight[rows]
-            square = standard * standard
-            standard *= square
-            square *= square
-            return np.stack([weight @ standard, weight @ square])
 
-        height = max(1, _SHAPE_ENTRIES // max(indices.size, 1))
-        third, fourth = np.sum(list(map_in_threads(add, list(blocks(self.n_rows, height)))), axis=0) / self.total
-        return third, np.where(scale > 0, fourth - 3.0, 0.0)
+def _powers_of_block(
+    mean: np.ndarray, unit: np.ndarray, block: np.ndarray, weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted sums of third and fourth powers of standardized columns, over one block of rows."""
+    third, fourth = np.zeros((2, mean.size))
+    for rows in blocks(len(block), _SHAPE_ENTRIES // max(mean.size, 1)):
+        standard = (block[rows] - mean) / unit
+        share = np.ones(len(standard)) if weight is None else weight[rows]
+        square = standard * standard
+        standard *= square
+        square *= square
+        third += share @ standard
+        fourth += share @ square
+    return third, fourth
 
 
 def is_tall(X: Any, n_targets: int) -> bool:
@@ -113,32 +122,35 @@ def is_tall(X: Any, n_targets: int) -> bool:
 
 
 def compress_rows(
-    X: np.ndarray, values: np.ndarray, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True
+    table: np.ndarray | RowBlocks,
+    values: np.ndarray,
+    sample_weight: np.ndarray | None = None,
+    *,
+    fit_intercept: bool = True,
 ) -> CompressedColumns:
     """The square table that stands for a tall one and its targets.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
+    table : ndarray or RowBlocks of shape (n_samples, n_features)
     values : ndarray of shape (n_samples, n_targets)
     sample_weight : ndarray of shape (n_samples,), default=None
     fit_intercept : bool, default=True
         Center columns and targets.
     """
-
-    def read() -> Iterable[Rows]:
-        return blocks_of_rows((X, values), sample_weight)
-
-    n_features = X.shape[1]
-    mean, sums = sum_products(read, n_features + values.shape[1], fit_intercept=fit_intercept)
+    source = ArrayBlocks(table) if isinstance(table, np.ndarray) else table
+    n_features = source.shape[1]
+    # where reading costs more than computing, a pass sums all that may be asked for
+    with_powers = not isinstance(source, ArrayBlocks)
+    mean, sums = sum_products(source, values, sample_weight, fit_intercept=fit_intercept, with_powers=with_powers)
     products = sums.centered() if fit_intercept else sums.second
     norm2 = np.diagonal(products).copy()
     norm2[norm2 <= CONSTANT**2 * (norm2 + sums.total * mean**2)] = 0.0  # constant up to rounding
     R = _factor(products, norm2, n_features)
     if R is None:
-        R = _orthogonal_factor(read, mean, norm2)
-    source = (X, sample_weight)
-    return CompressedColumns(R, norm2[:n_features], mean[:n_features], sums.total, source, fit_intercept=fit_intercept)
+        R = _orthogonal_factor(source, values, sample_weight, mean, norm2)
+    origin = (source, sample_weight)
+    return CompressedColumns(R, norm2[:n_features], mean[:n_features], sums, origin, fit_intercept=fit_intercept)
 
 
 def _factor(products: np.ndarray, norm2: np.ndarray, n_features: int) -> np.ndarray | None:
@@ -169,14 +181,25 @@ def _factor(products: np.ndarray, norm2: np.ndarray, n_features: int) -> np.ndar
     return R * norm
 
 
-def _orthogonal_factor(read: Callable[[], Iterable[Rows]], mean: np.ndarray, norm2: np.ndarray) -> np.ndarray:
-    """``R`` of rows below each other: that of a block is put above the next one."""
-    R: Any = np.zeros((0, mean.size))
-    for block, weight in read():
-        moved = np.concatenate(block, axis=1) - mean
-        if weight is not None:
-            moved *= np.sqrt(weight)[:, None]
-        R = np.linalg.qr(np.concatenate([R, moved]), mode="r")
+def _orthogonal_factor(
+    table: RowBlocks, values: np.ndarray, sample_weight: np.ndarray | None, mean: np.ndarray, norm2: np.ndarray
+) -> np.ndarray:
+    """``R`` of rows below each other: those of two parts are put above each other and factored again."""
+    task = partial(_triangle_of_block, mean)
+    R = table.reduce(task, _triangle_of_both, values, sample_weight, purpose="orthogonal factorization")
     square = np.zeros((mean.size, mean.size))
     square[: len(R)] = R
     return np.where(norm2 > 0, square, 0.0)
+
+
+def _triangle_of_block(
+    mean: np.ndarray, block: np.ndarray, values: np.ndarray, weight: np.ndarray | None
+) -> np.ndarray:
+    moved = np.concatenate([block, values], axis=1) - mean
+    if weight is not None:
+        moved *= np.sqrt(weight)[:, None]
+    return np.asarray(np.linalg.qr(moved, mode="r"))
+
+
+def _triangle_of_both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    return np.asarray(np.linalg.qr(np.concatenate([first, second]), mode="r"))

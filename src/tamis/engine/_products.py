@@ -10,19 +10,21 @@ difference loses digits only where ``d`` is far larger than the standard deviati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from tamis.engine._finite import check_sums_are_finite
+from tamis.engine._row_blocks import RowBlocks
 from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks
 from tamis.kernels.arrays.tolerances import CONSTANT
 
 # Share of the squares about the shift that must be left about the mean; else three digits are lost, and sums are
 # taken again about the mean.
 _WELL_SHIFTED = 1e-3
-
-Rows = tuple[tuple[np.ndarray, ...], np.ndarray | None]  # a block of rows of tables side by side, and their weights
+_HEAD_ROWS = 8192  # whose mean is the first shift
 
 
 @dataclass
@@ -37,6 +39,8 @@ class ProductSums:
         Sum of the weights.
     first : ndarray of shape (n_columns,)
     second : ndarray of shape (n_columns, n_columns)
+    powers : ndarray of shape (2, n_columns) or None
+        Sums of third and fourth powers, where they are asked for.
     """
 
     shift: np.ndarray
@@ -44,21 +48,26 @@ class ProductSums:
     total: float
     first: np.ndarray
     second: np.ndarray
+    powers: np.ndarray | None = None
 
     @classmethod
-    def empty(cls, shift: np.ndarray) -> ProductSums:
+    def empty(cls, shift: np.ndarray, *, with_powers: bool = False) -> ProductSums:
         """Sums over no rows."""
-        return cls(shift, 0, 0.0, np.zeros(shift.size), np.zeros((shift.size, shift.size)))
+        powers = np.zeros((2, shift.size)) if with_powers else None
+        return cls(shift, 0, 0.0, np.zeros(shift.size), np.zeros((shift.size, shift.size)), powers)
 
     def add(self, block: tuple[np.ndarray, ...], weight: np.ndarray | None) -> None:
         """Add the rows of a block, which may be one of several tables side by side."""
-        moved = np.empty((len(block[0]), self.shift.size))
+        by_column = block[0].strides[0] < block[0].strides[1]  # files hold columns, and memory mostly rows
+        moved = np.empty((len(block[0]), self.shift.size), order="F" if by_column else "C")
         start = 0
         for table in block:
             columns = slice(start, start + table.shape[1])
             np.subtract(table, self.shift[columns], out=moved[:, columns])
             start = columns.stop
         self.n_rows += len(moved)
+        if self.powers is not None:
+            self.powers += _powers(moved, weight)
         if weight is None:
             self.total += len(moved)
             self.first += moved.sum(axis=0)
@@ -69,17 +78,15 @@ class ProductSums:
         self.second += moved.T @ moved  # one triangle is computed, for both factors are the same
 
     def merge(self, other: ProductSums) -> ProductSums:
-        """Sums over the rows of both, about the shift of this one."""
+        """Sums over the rows of both, about the shift of this one; powers only of sums about the same shift."""
+        n_rows, total = self.n_rows + other.n_rows, self.total + other.total
         step = other.shift - self.shift
+        if not step.any():
+            powers = None if self.powers is None or other.powers is None else self.powers + other.powers
+            return ProductSums(self.shift, n_rows, total, self.first + other.first, self.second + other.second, powers)
         cross = np.outer(step, other.first)
-        second = other.second + cross + cross.T + other.total * np.outer(step, step)
-        return ProductSums(
-            self.shift,
-            self.n_rows + other.n_rows,
-            self.total + other.total,
-            self.first + other.first + other.total * step,
-            self.second + second,
-        )
+        second = self.second + other.second + cross + cross.T + other.total * np.outer(step, step)
+        return ProductSums(self.shift, n_rows, total, self.first + other.first + other.total * step, second)
 
     @property
     def mean(self) -> np.ndarray:
@@ -96,19 +103,48 @@ class ProductSums:
         is_constant = about_shift <= CONSTANT**2 * self.total * self.shift**2
         return bool(np.all((about_mean >= _WELL_SHIFTED * about_shift) | is_constant))
 
+    def shapes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Skewness and excess kurtosis of every column, from its powers about the shift; 0 for constant ones."""
+        if self.powers is None:
+            raise ValueError("powers were not summed")
+        d, s2 = self.first / self.total, np.diagonal(self.second) / self.total
+        s3, s4 = self.powers / self.total
+        variance = np.maximum(s2 - d**2, 0.0)
+        third = s3 - 3 * d * s2 + 2 * d**3
+        fourth = s4 - 4 * d * s3 + 6 * d**2 * s2 - 3 * d**4
+        unit = np.where(variance > 0, variance, 1.0)
+        varies = variance > CONSTANT**2 * self.shift**2
+        return np.where(varies, third / unit**1.5, 0.0), np.where(varies, fourth / unit**2 - 3.0, 0.0)
+
+
+def _powers(moved: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Weighted sums of third and fourth powers of every column."""
+    square = moved * moved
+    if weight is None:
+        return np.stack([np.einsum("ij,ij->j", square, moved), np.einsum("ij,ij->j", square, square)])
+    return np.stack([weight @ (square * moved), weight @ (square * square)])
+
 
 def sum_products(
-    read: Callable[[], Iterable[Rows]], n_columns: int, *, fit_intercept: bool = True
+    table: RowBlocks,
+    values: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
+    *,
+    fit_intercept: bool = True,
+    with_powers: bool = False,
 ) -> tuple[np.ndarray, ProductSums]:
-    """Means and sums of products over all blocks, in one pass, or two where columns drift far from where they begin.
+    """Means and sums of products of all columns, in one pass, or two where they drift far from where they begin.
 
     Parameters
     ----------
-    read : callable
-        Gives the blocks of rows; called once for each pass.
-    n_columns : int
+    table : RowBlocks
+    values : ndarray of shape (n_rows, n_targets), default=None
+        Further columns, beside those of the table.
+    weight : ndarray of shape (n_rows,), default=None
     fit_intercept : bool, default=True
         False: products are not centered, and the means are zero.
+    with_powers : bool, default=False
+        Sum third and fourth powers, too.
 
     Returns
     -------
@@ -116,31 +152,36 @@ def sum_products(
     sums : ProductSums
         About a shift near the mean, or about zero.
     """
-    sums: ProductSums | None = None if fit_intercept else ProductSums.empty(np.zeros(n_columns))
-    for block, weight in read():
-        if sums is None:
-            sums = ProductSums.empty(_mean_of(block, weight))
-        sums.add(block, weight)
-    if sums is None:
-        raise ValueError("there are no rows to sum over")
+
+    def about(shift: np.ndarray) -> ProductSums:
+        task = partial(products_of_block, shift, with_powers)
+        sums = table.reduce(task, ProductSums.merge, values, weight, purpose="sums of products")
+        check_sums_are_finite(table, sums.second[: table.shape[1]])
+        return sums
+
     if not fit_intercept:
-        return np.zeros(n_columns), sums
+        n_columns = table.shape[1] + (0 if values is None else values.shape[1])
+        return np.zeros(n_columns), about(np.zeros(n_columns))
+    sums = about(mean_of_head(table, values))
     if not sums.is_well_shifted():
-        again = ProductSums.empty(sums.mean)
-        for block, weight in read():
-            again.add(block, weight)
-        sums = again
+        sums = about(sums.mean)
     return sums.mean, sums
 
 
-def _mean_of(block: tuple[np.ndarray, ...], weight: np.ndarray | None) -> np.ndarray:
-    if weight is None or weight.sum() == 0:
-        return np.concatenate([table.mean(axis=0, dtype=float) for table in block])
-    return np.concatenate([weight @ table / weight.sum() for table in block])
+def mean_of_head(table: RowBlocks, values: np.ndarray | None) -> np.ndarray:
+    """Means of the first rows: a shift for sums over all rows, near their mean unless rows are sorted."""
+    head = table.head(_HEAD_ROWS)
+    parts: list[Any] = [head] if values is None else [head, values[: len(head)]]
+    mean = np.concatenate([part.mean(axis=0, dtype=float) for part in parts])
+    return np.where(np.isfinite(mean), mean, 0.0)  # what is not finite is refused after the pass
 
 
-def blocks_of_rows(tables: tuple[np.ndarray, ...], weight: np.ndarray | None) -> Iterator[Rows]:
-    """Blocks of rows of several tables, of a size that a cache holds."""
-    n_rows, n_columns = len(tables[0]), sum(table.shape[1] for table in tables)
-    for rows in blocks(n_rows, CACHE_ENTRIES // max(n_columns, 1)):
-        yield tuple(table[rows] for table in tables), None if weight is None else weight[rows]
+def products_of_block(
+    shift: np.ndarray, with_powers: bool, block: np.ndarray, values: np.ndarray | None, weight: np.ndarray | None
+) -> ProductSums:
+    """Sums over one block of rows, in pieces that a cache holds."""
+    sums = ProductSums.empty(shift, with_powers=with_powers)
+    for rows in blocks(len(block), CACHE_ENTRIES // max(shift.size, 1)):
+        tables = (block[rows],) if values is None else (block[rows], values[rows])
+        sums.add(tables, None if weight is None else weight[rows])
+    return sums

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from tamis.kernels.arrays.blocks import blocks, map_in_threads
+from tamis.engine._row_blocks import ArrayBlocks, RowBlocks
+from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.tolerances import FULL_LEVERAGE
 
-_BLOCK_ROWS = 8192
+_CACHE_ROWS = 8192  # whose vectors stay in a cache while one direction after another is looked at
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,14 @@ def shape_of(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class RowErrors:
-    """Residuals and leverages of all rows, updated by directions of a path.
+    """Errors in all rows of the models along a path, found a few directions at a time.
 
-    The leave-one-out error of a row is its residual divided by one minus its leverage.
+    The leave-one-out error of a row is its residual divided by one minus its leverage. Nothing is kept of single rows:
+    a pass begins with the model of all directions before.
 
     Parameters
     ----------
-    table : ndarray of shape (n_samples, n_columns)
+    table : ndarray or RowBlocks of shape (n_samples, n_columns)
     mean : ndarray of shape (n_columns,)
         What is subtracted from the columns.
     values : ndarray of shape (n_samples, n_targets)
@@ -60,32 +63,48 @@ class RowErrors:
 
     def __init__(
         self,
-        table: np.ndarray,
+        table: np.ndarray | RowBlocks,
         mean: np.ndarray,
         values: np.ndarray,
         sample_weight: np.ndarray | None,
         *,
         fit_intercept: bool,
     ) -> None:
-        self._table, self._mean = table, mean
-        weight = np.ones(len(table)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        self._sqrt_weight = np.sqrt(weight)
-        self._has_unit_weights = bool(np.all(weight == 1.0))
-        self._total = float(weight.sum())
-        center = weight @ values / self._total if fit_intercept else np.zeros(values.shape[1])
-        self._residual = self._sqrt_weight[:, None] * (values - center)
-        size = np.sqrt(np.einsum("ij,ij->j", self._residual, self._residual) / self._total)
-        self._unit = np.where(size > 0, size, 1.0)  # of the targets: powers of residuals in it cannot overflow
-        self._residual /= self._unit
-        self._leverage = weight / self._total if fit_intercept else np.zeros(len(table))
-        factor = 1.0 - self._leverage
-        self.null_press = float(np.sum((self._unit * self._residual / np.where(factor > 0, factor, 1.0)[:, None]) ** 2))
+        self._table = ArrayBlocks(table) if isinstance(table, np.ndarray) else table
+        self._mean, self._values, self._weight = mean, values, sample_weight
+        self._total = float(len(values) if sample_weight is None else sample_weight.sum())
+        self._fit_intercept = fit_intercept
         self._columns: list[int] = []
         self._triangle = np.zeros((0, 0))  # loadings of the columns so far on the directions
-        self.moments = np.sum(
-            [self._powers(rows, self._residual[rows].T) for rows in blocks(len(table), _BLOCK_ROWS)],
-            axis=0,
+        self._projections = np.zeros((0, values.shape[1]))
+        self._center = np.zeros(values.shape[1])
+        if fit_intercept:
+            self._center = np.average(values, axis=0, weights=sample_weight)
+        self._unit = np.ones(values.shape[1])
+        _, spread = self._at_start()
+        # of the targets: powers of residuals in it cannot overflow
+        self._unit = np.where(spread[0] > 0, np.sqrt(spread[0]), 1.0)
+        self.null_press, self.moments = self._at_start()
+
+    def _at_start(self) -> tuple[float, np.ndarray]:
+        """Errors of the model without any column, which no column tells of."""
+        nothing = ArrayBlocks(np.empty((len(self._values), 0)))
+        press, moments = nothing.sum(self._task(0, with_shape=True), self._values, self._weight)
+        return float(press[0]), moments[0]
+
+    def _task(self, n_before: int, *, with_shape: bool) -> partial:
+        """What is done in a block of rows for the directions after the first ``n_before``."""
+        coefficients = solve_triangular(self._triangle, np.eye(len(self._columns)))  # directions from columns
+        model = _PathModel(
+            self._mean[self._columns],
+            coefficients,
+            self._projections / self._unit,
+            self._center,
+            self._unit,
+            self._total,
+            self._fit_intercept,
         )
+        return partial(_errors_in_block, model, n_before, with_shape)
 
     def add(
         self,
@@ -115,53 +134,99 @@ class RowErrors:
         for place, loading in enumerate(loadings, start=n_before):
             triangle[: loading.size, place] = loading
         self._triangle = triangle
-        new = np.eye(n_before + n_new)[:, n_before:]
-        coefficients = solve_triangular(triangle, new)  # directions as combinations of columns
-
-        def errors_in(rows: slice) -> tuple[np.ndarray, np.ndarray]:
-            return self._errors_in(rows, coefficients, projections / self._unit, with_shape)
-
-        parts = list(map_in_threads(errors_in, list(blocks(len(self._table), _BLOCK_ROWS))))
-        moments = np.sum([power for _, power in parts], axis=0)
+        self._projections = np.concatenate([self._projections, projections])
+        press, moments = self._table.sum(
+            self._task(n_before, with_shape=with_shape),
+            self._values,
+            self._weight,
+            columns=np.array(self._columns),
+            purpose="leave-one-out errors",
+        )
         self.moments = moments[-1]
-        return Errors(np.sum([press for press, _ in parts], axis=0), moments)
+        return Errors(press[1:], moments[1:])
 
-    def _powers(self, rows: slice, residual: np.ndarray) -> np.ndarray:
-        """Weighted means over some rows of powers of residuals, of shape (n_targets, n_rows)."""
-        if self._has_unit_weights:
-            square = residual * residual
-            third, fourth = (np.einsum("ij,ij->i", square, factor) for factor in (residual, square))
-            return np.stack([square.sum(axis=1), third, fourth]) / self._total
-        root = self._sqrt_weight[rows]
-        weight = root**2 / self._total
-        plain = residual / np.where(root > 0, root, 1.0)
-        square = plain * plain
-        return np.stack([square @ weight, (square * plain) @ weight, (square * square) @ weight])
 
-    def _errors_in(
-        self, rows: slice, coefficients: np.ndarray, projections: np.ndarray, with_shape: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """One direction after another, on rows few enough that their vectors stay in a cache."""
-        Z = np.take(self._table[rows], self._columns, axis=1)
-        Z -= self._mean[self._columns]
-        Q = np.ascontiguousarray((Z @ coefficients).T)
-        if not self._has_unit_weights:
-            Q *= self._sqrt_weight[rows]
-        factor, residual = 1.0 - self._leverage[rows], np.ascontiguousarray(self._residual[rows].T)
-        press, moments, work = np.zeros(len(Q)), np.zeros((len(Q), *self.moments.shape)), np.empty(Q.shape[1])
-        for place, (q, projection) in enumerate(zip(Q, projections, strict=True)):
+@dataclass(frozen=True)
+class _PathModel:
+    """The models along a path, for whoever looks at rows; targets in units of their standard deviation."""
+
+    mean: np.ndarray
+    coefficients: np.ndarray  # of the columns, one direction per column
+    projections: np.ndarray
+    center: np.ndarray
+    unit: np.ndarray
+    total: float
+    fit_intercept: bool
+
+
+def _errors_in_block(
+    model: _PathModel,
+    n_before: int,
+    with_shape: bool,
+    block: np.ndarray,
+    values: np.ndarray,
+    weight: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Squared leave-one-out errors and powers of residuals before and after each direction, summed over some rows."""
+    n_models = len(model.projections) - n_before + 1
+    press, moments = np.zeros(n_models), np.zeros((n_models, 3, values.shape[1]))
+    for rows in blocks(len(values), _CACHE_ROWS):
+        part = _errors_in_rows(
+            model, n_before, with_shape, block[rows], values[rows], None if weight is None else weight[rows]
+        )
+        press += part[0]
+        moments += part[1]
+    return press, moments
+
+
+def _errors_in_rows(
+    model: _PathModel,
+    n_before: int,
+    with_shape: bool,
+    columns: np.ndarray,
+    values: np.ndarray,
+    weight: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """One direction after another, on rows few enough that their vectors stay in a cache."""
+    root = None if weight is None else np.sqrt(weight)
+    residual = np.ascontiguousarray(((values - model.center) / model.unit).T)
+    Q = np.ascontiguousarray(((columns - model.mean) @ model.coefficients).T)
+    if root is not None:
+        residual *= root
+        Q *= root
+    leverage = np.zeros(len(values))
+    if model.fit_intercept:
+        leverage += (1.0 if weight is None else weight) / model.total
+    leverage += np.einsum("ij,ij->j", Q[:n_before], Q[:n_before])
+    residual -= model.projections[:n_before].T @ Q[:n_before]
+    later = Q[n_before:]
+    press, moments = np.zeros(len(later) + 1), np.zeros((len(later) + 1, 3, len(residual)))
+    factor, work = 1.0 - leverage, np.empty(len(values))
+    for place in range(len(later) + 1):
+        if place:
+            q = later[place - 1]
             factor -= np.multiply(q, q, out=work)
-            for target, part in enumerate(projection):
+            for target, part in enumerate(model.projections[n_before + place - 1]):
                 residual[target] -= np.multiply(q, part, out=work)
-                with np.errstate(divide="ignore", invalid="ignore"):  # a row that only itself predicts: see below
-                    np.divide(residual[target], factor, out=work)
-                press[place] += self._unit[target] ** 2 * float(work @ work)
-            if with_shape:
-                moments[place] = self._powers(rows, residual)
-        # leverages only grow, so that a look at the last ones tells
-        if factor.min(initial=1.0) <= FULL_LEVERAGE:
-            leverage = self._leverage[rows] + np.cumsum(Q * Q, axis=0)
-            press[(leverage >= 1.0 - FULL_LEVERAGE).any(axis=1)] = np.inf
-        self._leverage[rows] = 1.0 - factor
-        self._residual[rows] = residual.T
-        return press, moments
+        for target in range(len(residual)):
+            with np.errstate(divide="ignore", invalid="ignore"):  # a row that only itself predicts: see below
+                np.divide(residual[target], factor, out=work)
+            press[place] += model.unit[target] ** 2 * float(work @ work)
+        if with_shape:
+            moments[place] = _powers_of_residuals(residual, root) / model.total
+    # leverages only grow, so that a look at the last ones tells
+    if factor.min(initial=1.0) <= FULL_LEVERAGE:
+        every = leverage + np.concatenate([np.zeros((1, len(values))), np.cumsum(later * later, axis=0)])
+        press[(every >= 1.0 - FULL_LEVERAGE).any(axis=1)] = np.inf
+    return press, moments
+
+
+def _powers_of_residuals(residual: np.ndarray, root: np.ndarray | None) -> np.ndarray:
+    """Weighted sums of second, third and fourth powers of residuals, of shape (n_targets, n_rows)."""
+    if root is None:
+        square = residual * residual
+        third, fourth = (np.einsum("ij,ij->i", square, factor) for factor in (residual, square))
+        return np.stack([square.sum(axis=1), third, fourth])
+    plain = residual / np.where(root > 0, root, 1.0)
+    square, weight = plain * plain, root**2
+    return np.stack([square @ weight, (square * plain) @ weight, (square * square) @ weight])

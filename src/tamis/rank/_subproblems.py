@@ -29,6 +29,10 @@ class SubproblemMixin(Ranker):
         task = infer_task(y) if self.task == "auto" else self.task
         if task == "regression" or np.unique(y).size <= 2:
             return super()._select(candidates, y, rule)
+        if candidates.in_blocks:
+            raise ValueError(
+                f"multiclass='{self.multiclass}' sets rows apart, which are read in blocks; use multiclass='joint'"
+            )
         classes, codes = encode_classes(y)
         self.subproblems_: dict[tuple[Any, ...], Ranker] = {}
         found: list[tuple[Ranking, StopDecision]] = []

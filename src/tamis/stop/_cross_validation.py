@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tamis._sklearn import HasMethods, StrOptions, safe_indexing
 from tamis.base import (
+    ROWS,
     Candidates,
     Ranker,
     Ranking,
@@ -84,6 +85,8 @@ class CrossValidation(StoppingRule, name="cross-validation"):
     >>> GramSchmidt(stop=CrossValidation(LinearRegression(), rule="one-se")).fit(X, y).stop_.n_features
     5
     """
+
+    requires: ClassVar[frozenset[str]] = frozenset({ROWS})
 
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [HasMethods(["fit", "predict"]), None],

@@ -59,6 +59,7 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({COLUMNS})
+    max_rows_in_blocks: ClassVar[int | None] = 2000
 
     _parameter_constraints: ClassVar[dict] = {
         "tolerance": [Interval(Real, 0, None, closed="left")],

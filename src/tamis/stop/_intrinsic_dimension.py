@@ -61,6 +61,7 @@ class IntrinsicDimension(StoppingRule, name="intrinsic-dimension"):
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({UNGROUPED})
+    max_rows_in_blocks: ClassVar[int | None] = 2000
 
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [HasMethods("fit"), None],

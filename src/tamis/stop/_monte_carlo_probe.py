@@ -15,6 +15,7 @@ from sklearn.base import clone
 from tamis._sklearn import Interval, safe_indexing
 from tamis.base import (
     PERMUTED_COPIES,
+    ROWS,
     UNGROUPED,
     Candidates,
     Ranker,
@@ -28,8 +29,8 @@ from tamis.base import (
 )
 from tamis.kernels.arrays.copies import place_columns
 from tamis.kernels.arrays.missing import has_missing
-from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.probe.law import check_draws, enough_draws
+from tamis.stop._copy_scores import scores_of_copies
 from tamis.stop._cut import apart, kept_below
 from tamis.stop._draw_statistics import compares_scores, spread_units, statistics_of_draws
 from tamis.stop._step_down import FalseDiscoveryRate, FamilyRisk
@@ -143,12 +144,28 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
                 "unsupervised, cannot tell apart; use TopK or CrossValidation"
             )
         ranker.for_draws()  # refuses what it cannot rank
+        if ROWS not in candidates.provides:
+            self._check_in_blocks(ranker, candidates)
         if self.conditional and UNGROUPED not in candidates.provides:
             raise ValueError("MonteCarloProbe(conditional=True) takes no groups of features; use conditional=False")
         if self.fdr is None:
             check_draws(self.n_draws, self.risk)
         else:  # what a single feature above all copies of all draws reaches, adjusted for the number of features
             check_draws(self.n_draws, self.fdr)
+
+    def _check_in_blocks(self, ranker: Ranker, candidates: Candidates) -> None:
+        """Refuse what would need the rows of a table that is read in blocks."""
+        if "single_scores" not in ranker.provides:
+            why = f"{type(ranker).__name__} ranks permuted copies among the features, which needs the rows in memory"
+        elif self.conditional:
+            why = "conditional=True needs the rows in memory"
+        elif UNGROUPED not in candidates.provides:
+            why = f"{candidates.noun}s of columns need the rows in memory"
+        elif candidates.sample_weight is not None:
+            why = "rows with weights are permuted in memory only"
+        else:
+            return
+        raise ValueError(f"MonteCarloProbe: {why}, and X is read in blocks; use a number of features, or GramSchmidt")
 
     def divided(self, n_problems: int) -> MonteCarloProbe:
         """The same probe at the risk, or rate, divided by the number of problems, with draws enough to resolve it.
@@ -238,7 +255,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         """Draw after draw, ten at a time: by the ranker's shortcut where it has one, else by ranking."""
         for start in range(0, len(seeds), _BATCH):
             batch = seeds[start : start + _BATCH].tolist()
-            if kept.size == 0 and (shortcut := _scored_at_once(ranker, ranking, candidates, y, batch)) is not None:
+            if kept.size == 0 and (shortcut := scores_of_copies(ranker, ranking, candidates, y, batch)) is not None:
                 yield from shortcut
                 continue
             draws = parallel(delayed(_one_draw)(ranker, candidates, y, seed, kept) for seed in batch)
@@ -328,31 +345,6 @@ def _repeat_rows(candidates: Candidates, y: np.ndarray | None) -> tuple[Candidat
     repeated = candidates.take_rows(rows)
     repeated.sample_weight = None
     return repeated, None if y is None else np.asarray(y)[rows]
-
-
-def _scored_at_once(
-    ranker: Ranker, ranking: Ranking, candidates: Candidates, y: np.ndarray | None, seeds: list[int]
-) -> list[tuple[np.ndarray, np.ndarray]] | None:
-    """The draws of :func:`_one_draw` where the ranker scores all permuted copies without ranking; None where not."""
-    permutations = np.array([np.random.RandomState(seed).permutation(candidates.table.shape[0]) for seed in seeds])
-    of_copies = ranker.scores_of_permuted_copies(candidates, y, permutations)
-    if of_copies is None:
-        return None
-    of_features = np.where(np.isnan(ranking.scores), -np.inf, ranking.scores)
-    of_copies = np.where(np.isnan(of_copies), -np.inf, of_copies)
-    of_copies[:, candidates.excluded] = -np.inf
-    of_copies = _equal_up_to_rounding(of_copies, of_features, ROUNDING.of(candidates.table))
-    return [(of_features, each) for each in of_copies]
-
-
-def _equal_up_to_rounding(values: np.ndarray, references: np.ndarray, rounding: float) -> np.ndarray:
-    """Values that equal a reference up to rounding made the same: a copy that ties with a feature must reach it."""
-    ordered = np.sort(references)
-    place = np.minimum(np.searchsorted(ordered, values * (1 - rounding)), ordered.size - 1)
-    nearest = ordered[place]
-    with np.errstate(invalid="ignore"):  # infinite scores
-        is_tie = np.isfinite(values) & (np.abs(nearest - values) <= rounding * np.abs(values))
-    return np.where(is_tie, nearest, values)
 
 
 def _one_draw(

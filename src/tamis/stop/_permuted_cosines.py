@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from tamis._sklearn import move_to
+from tamis.engine import CompressedColumns, LinearModel, permuted_products
 from tamis.kernels.solvers.group_search import GroupSearch
 from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 
@@ -30,6 +31,51 @@ def permuted_counts(
     gram = residual.T @ residual
     bases = []
     for drawn in _permuted_rows(residual, sqrt_weight, n_draws, rng):
+        shares = basis @ drawn
+        bases.append((drawn - basis.T @ shares) @ _whitener(gram - shares.T @ shares))
+    return search.count_reaching(bases, observed, n_columns)
+
+
+def permuted_counts_in_blocks(
+    search: OrthogonalSearch | GroupSearch,
+    columns: CompressedColumns,
+    values: np.ndarray,
+    selected: np.ndarray,
+    observed: float,
+    seeds: Sequence[int],
+    *,
+    n_columns: int = 1,
+) -> np.ndarray:
+    """The same where rows are read in blocks, within which residuals are permuted: one pass for all draws.
+
+    All that counts of a permuted residual ``r`` is ``Z' r`` and its norm, which permuting does not change. Compressed
+    columns ``R`` have ``R' v = Z' r`` for some ``v``, which stands for it.
+
+    Parameters
+    ----------
+    search : OrthogonalSearch or GroupSearch
+        After the steps so far.
+    columns : CompressedColumns
+        Among which it is.
+    values : ndarray of shape (n_rows, n_targets)
+        The targets, in rows.
+    selected : ndarray of int
+        Columns of the steps so far.
+    observed : float
+    seeds : sequence of int
+        One for each draw.
+    n_columns : int, default=1
+    """
+    weight, R = columns.sample_weight, columns.X
+    center = np.average(values, axis=0, weights=weight) if columns.n_projected else np.zeros(values.shape[1])
+    coefficients = np.linalg.lstsq(R[:, selected], columns.targets, rcond=None)[0]
+    model = LinearModel(selected, coefficients, center)
+    products = permuted_products(columns.table, columns.mean, values, weight, seeds, model)
+    basis = np.array(search.basis).reshape(len(search.basis), len(R))
+    gram = search.Y.T @ search.Y
+    bases = []
+    for product in products:
+        drawn = np.linalg.lstsq(R.T, product, rcond=None)[0]
         shares = basis @ drawn
         bases.append((drawn - basis.T @ shares) @ _whitener(gram - shares.T @ shares))
     return search.count_reaching(bases, observed, n_columns)

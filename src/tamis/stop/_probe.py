@@ -16,7 +16,7 @@ from tamis.kernels.probe.law import best_of, check_draws, enough_draws, probe_su
 from tamis.kernels.solvers.group_search import GroupSearch
 from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 from tamis.stop._cut import apart, kept_below, n_forced_steps
-from tamis.stop._permuted_cosines import permuted_counts
+from tamis.stop._permuted_cosines import permuted_counts, permuted_counts_in_blocks
 
 _TAIL_ERROR = 0.25  # share by which the Gaussian law may err before "auto" turns to permutations
 _EXPLAINED = 1e-9  # share of the target's variance that is left
@@ -204,11 +204,11 @@ class Probe(StoppingRule, name="probe"):
                 search.select(step.feature)
                 continue
             is_far = moments is None or self._far_from_gaussian(search, step, moments)
-            if is_far and isinstance(search.columns, CompressedColumns):  # rows are permuted, not compressed ones
-                search = _replayed(ranker.search(candidates, values, in_rows=True), path[:place])
+            if is_far and isinstance(search.columns, CompressedColumns) and not candidates.in_blocks:
+                search = _replayed(ranker.search(candidates, values, in_rows=True), path[:place])  # to permute them
             if is_far:
                 search.update_candidates()
-                chances.append(self._permuted_chance(search, step, rng))
+                chances.append(self._permuted_chance(candidates, search, values, path[: place + 1], rng))
             else:
                 chances.append(self._analytic_at(step))
             refused = self._curve(path[: len(chances)], chances)[-1] > self.risk
@@ -230,17 +230,32 @@ class Probe(StoppingRule, name="probe"):
         of_target = step.info.get("residual_shape") or _moments(search.Y, search.columns.sqrt_weight)
         return tail_error(moments, of_target, search.columns.total, tail) > _TAIL_ERROR
 
-    def _permuted_chance(self, search: Search, step: Step, rng: np.random.RandomState) -> float:
-        """(1 + draws that reach the feature) / (1 + draws), or the same over every candidate of every draw."""
-        reached = drawn = 0
+    def _permuted_chance(
+        self,
+        candidates: Candidates,
+        search: Search,
+        values: np.ndarray,
+        path: Sequence[Step],
+        rng: np.random.RandomState,
+    ) -> float:
+        """(1 + draws that reach the last feature) / (1 + draws), or the same over every candidate of every draw."""
+        step, reached, drawn = path[-1], 0, 0
         n_draws = max(self.n_draws, int(np.ceil(1 / self.risk)) - 1)
         batch = max(1, min(50, _BATCH_ELEMENTS // search.columns.n_candidates))
         pool = 1 if self.correction == "best-of-remaining" else step.info["n_candidates"]
         # the criterion is compared up to rounding: a permutation that restores the data must count
-        observed = step.criterion * (1 - 1e-9)
+        observed, n_columns = step.criterion * (1 - 1e-9), step.info["n_columns"]
+        kept = np.array([each.feature for each in path[:-1]], dtype=np.int64)
         while drawn < n_draws:
             n_now = min(batch, n_draws - drawn)
-            counts = permuted_counts(search, observed, n_now, rng, n_columns=step.info["n_columns"])
+            if candidates.in_blocks and isinstance(search.columns, CompressedColumns):
+                seeds = rng.randint(2**31 - 1, size=n_now).tolist()
+                selected = candidates.columns_of(kept)
+                counts = permuted_counts_in_blocks(
+                    search, search.columns, values, selected, observed, seeds, n_columns=n_columns
+                )
+            else:
+                counts = permuted_counts(search, observed, n_now, rng, n_columns=n_columns)
             reached += int(np.sum(counts > 0) if pool == 1 else counts.sum())
             drawn += counts.size
             if 1 + reached > self.risk * (1 + n_draws * pool):

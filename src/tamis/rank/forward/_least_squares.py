@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._sklearn import HasMethods, Interval, StrOptions, check_feature_names_in
 from tamis.base import GROUPS_CONSTRAINT, Candidates, DictionaryCandidates, SequentialRanker, Step, WeightedRanker
 from tamis.base._validation import known_names
-from tamis.engine import CompressedColumns, compress_rows, is_tall
+from tamis.engine import CompressedColumns, RowBlocks, compress_rows, is_tall
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.targets import Target, encode_classes, encode_target, infer_task
 from tamis.kernels.solvers.group_search import ColumnDirection, GroupDirection, GroupSearch
@@ -36,9 +36,11 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
 
     provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {
         "array_api",
+        "dask",
         "dictionary",
         "groups",
         "nested_linear",
+        "row_blocks",
         "several_targets",
         "sparse",
     }
@@ -78,6 +80,8 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
             raise ValueError("groups are of columns of X, but a dictionary computes other features: give one of them")
         if self.dictionary is None:
             return super()._make_candidates(X, y, sample_weight)
+        if isinstance(X, RowBlocks):
+            raise ValueError("a dictionary computes features of rows in memory, and X is read in blocks: give an array")
         return DictionaryCandidates(
             _readable(X, _finite(self.dictionary)),
             self.dictionary,
@@ -123,7 +127,8 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
 
     def _columns(self, candidates: Candidates, values: np.ndarray, in_rows: bool = False) -> tuple[Columns, np.ndarray]:
         """Columns to search among, with the targets in the same rows."""
-        if in_rows or self.dictionary is not None or not is_tall(candidates.table, values.shape[1]):
+        is_in_rows = in_rows or self.dictionary is not None or not is_tall(candidates.table, values.shape[1])
+        if is_in_rows and not candidates.in_blocks:
             return candidates.as_columns(fit_intercept=self.fit_intercept), values
         known = candidates.compressed
         if known is None or known[0] is not self.fit_intercept or not np.array_equal(known[1], values):

@@ -15,14 +15,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, ColumnCandidates, Ranker, Ranking, StopDecision, StoppingRule, arranged, track
-from tamis.base._validation import check_classes, known_names
+from tamis.base._validation import check_classes
+from tamis.engine import as_known_array, is_dask
 from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.neighbors.search import nearest_neighbors
 from tamis.kernels.neighbors.two_nn import fit_two_nn
 from tamis.rank._checkpoint import Checkpoint, check_place
 from tamis.rank.neural._standardized_rows import (
     StandardizedRows,
-    is_dask,
     merge_chunks,
     read_rows,
     rows_per_batch,
@@ -230,51 +230,10 @@ class AgnosRanker(Ranker):
 
     def _open_dask(self, X: Any) -> Any:
         """The collection as an array whose chunks are known, one over all columns."""
-        if X.ndim != 2:
-            raise ValueError(f"X must be a table of rows and columns, but it has {X.ndim} dimension(s)")
-        if hasattr(X, "to_dask_array"):
-            self.feature_names_in_ = _names(X)
-            if guilty := [f"'{name}'" for name, kind in X.dtypes.items() if kind.kind not in "biuf"]:
-                raise ValueError(f"columns {', '.join(guilty[:5])} of X are not numeric: encode or drop them first")
-            X = (X.astype(float) if len(set(X.dtypes)) > 1 else X).to_dask_array(lengths=True)
-        elif any(np.isnan(X.shape)):
-            X = X.compute_chunk_sizes()
-        if X.dtype.kind not in "biuf":
-            raise ValueError(f"X holds {X.dtype}, not numbers: encode or drop such columns first")
+        X, names = as_known_array(X)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
         if X.dtype.itemsize > 8 or not X.dtype.isnative:  # what torch does not know
             X = X.astype(float)
-        if X.shape[0] < 2 or X.shape[1] < 1:
-            raise ValueError(f"X has {X.shape[0]} rows and {X.shape[1]} columns: at least 2 and 1 are needed")
         self.n_features_in_ = X.shape[1]
         return merge_chunks(X, rows_per_batch(X.shape[1]) if self.batch_size == "auto" else int(self.batch_size))
-
-    def transform(self, X: Any) -> Any:
-        """Keep the selected columns of ``X``; a dask collection stays one.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-
-        Returns
-        -------
-        table of shape (n_samples, n_selected)
-        """
-        if not is_dask(X):
-            return super().transform(X)
-        mask = self._get_support_mask()
-        if X.shape[1] != mask.size:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {mask.size} features"
-            )
-        if not hasattr(X, "to_dask_array"):
-            return X[:, np.flatnonzero(mask)]
-        if (known := known_names(self)) is not None and not np.array_equal(_names(X), known):
-            raise ValueError(
-                f"the columns of X are not those, or not in the order, that {type(self).__name__} has seen"
-            )
-        return X[X.columns[mask].tolist()]
-
-
-def _names(X: Any) -> np.ndarray:
-    """Names of the columns of a data frame."""
-    return np.asarray([str(name) for name in X.columns], dtype=object)

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tamis.engine import is_dask
 from tamis.kernels.arrays.blocks import blocks
 from tamis.rank.neural._standardized_rows import (
     StandardizedRows,
     batch_at,
     contiguous_batches,
-    is_dask,
     read_rows,
     rows_per_batch,
     spread_batches,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from tamis.engine import is_dask
 from tamis.kernels.arrays.blocks import blocks, map_in_threads
 from tamis.kernels.arrays.copies import order_by_values
 from tamis.kernels.arrays.scaling import scale_columns
@@ -62,11 +63,6 @@ def read_rows(table: Any, rows: slice) -> np.ndarray:
     if is_dask(part):
         part = part.compute()
     return np.asarray(part.toarray() if sparse.issparse(part) else part)
-
-
-def is_dask(X: Any) -> bool:
-    """Whether it is a collection of dask, which need not be installed."""
-    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "compute")
 
 
 def contiguous_batches(table: Any, size: int) -> list[slice]:

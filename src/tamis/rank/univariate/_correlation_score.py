@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranking, WeightedRanker
 from tamis.kernels.arrays.targets import encode_target
 from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.rank._subproblems import SubproblemMixin
-from tamis.rank.univariate._explained import explained_by_copies, explained_shares
+from tamis.rank.univariate._explained import explained_by_copies, explained_by_copies_in_blocks, explained_shares
 
 
 class CorrelationScore(SubproblemMixin, WeightedRanker):
@@ -63,8 +64,9 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
     -----
     Cost: two passes over ``X``; sparse input stays sparse. Where values are missing, products of three tables of the
     size of ``X`` with the target; of such tables dense ones of numpy are taken. Permuted copies, for
-    :class:`tamis.stop.MonteCarloProbe`, are scored in one product for ten draws. Deviations from the paper: several
-    classes, or targets, at once; missing values.
+    :class:`tamis.stop.MonteCarloProbe`, are scored in one product for ten draws. Dask collections and files are read
+    in blocks of rows, within which rows are permuted. Deviations from the paper: several classes, or targets, at once;
+    missing values.
 
     References
     ----------
@@ -79,9 +81,12 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
 
     provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {
         "array_api",
+        "dask",
         "groups",
         "missing",
+        "row_blocks",
         "several_targets",
+        "single_scores",
         "sparse",
     }
 
@@ -122,3 +127,10 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
         """Squared correlations of copies of the candidates whose rows are permuted, a row for each permutation."""
         target = encode_target(np.asarray(y), self.task)
         return explained_by_copies(candidates, target.values, permutations, center=self.center)
+
+    def scores_of_copies_in_blocks(
+        self, candidates: Candidates, y: np.ndarray | None, seeds: Sequence[int]
+    ) -> np.ndarray:
+        """The same of a table read in blocks, within which rows are permuted."""
+        target = encode_target(np.asarray(y), self.task)
+        return explained_by_copies_in_blocks(candidates, target.values, seeds, center=self.center)

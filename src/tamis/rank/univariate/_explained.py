@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tamis.base import UNGROUPED, Candidates
+from tamis.engine import permuted_products
 from tamis.kernels.arrays.columns import Columns, as_columns
 from tamis.kernels.arrays.missing import available_cos2, has_missing
+from tamis.kernels.arrays.tolerances import DEPENDENT
 from tamis.kernels.solvers.group_search import GroupSearch
 from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 
@@ -65,6 +69,26 @@ def explained_by_copies(
         return None
     weights = None if weight is None else weight[back.T]
     return available_cos2(table, targets[back.T], weights, fit_intercept=center)
+
+
+def explained_by_copies_in_blocks(
+    candidates: Candidates, targets: np.ndarray, seeds: Sequence[int], *, center: bool
+) -> np.ndarray:
+    """The same for a table read in blocks of rows, within which rows are permuted: one pass for all draws."""
+    columns = candidates.as_columns(fit_intercept=center)
+    basis = orthonormal_basis(columns.center_rows(targets))
+    mean = columns.means(np.arange(columns.n_candidates))
+    products = permuted_products(candidates.table, mean, basis, None, seeds)
+    norm2 = np.asarray(columns.norm2)
+    cos2 = np.sum(products**2, axis=2) / np.where(norm2 > 0, norm2, 1.0)
+    return np.where(norm2 > 0, np.clip(cos2, 0.0, 1.0), 0.0)
+
+
+def orthonormal_basis(targets: np.ndarray) -> np.ndarray:
+    """Of the span of some columns; that of indicators of all classes, once centered, has one dimension less."""
+    _, values, vectors = np.linalg.svd(np.linalg.qr(targets, mode="r"))
+    spanned = values > DEPENDENT * values[0]
+    return targets @ (vectors.T[:, spanned] / values[spanned])
 
 
 def _search(columns: Columns, members: list[np.ndarray] | None, targets: np.ndarray) -> OrthogonalSearch | GroupSearch:

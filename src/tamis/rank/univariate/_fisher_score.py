@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -10,11 +11,12 @@ from scipy import sparse
 
 from tamis._sklearn import Interval, StrOptions, get_namespace_and_device, max_precision_float_dtype, move_to
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranking, WeightedRanker
+from tamis.engine import RowBlocks, class_moments_of_blocks
 from tamis.kernels.arrays.columns import tiles
 from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.kernels.arrays.tolerances import ROUNDING
-from tamis.rank.univariate._explained import explained_by_copies, explained_shares
+from tamis.rank.univariate._explained import explained_by_copies, explained_by_copies_in_blocks, explained_shares
 
 
 class FisherScore(WeightedRanker):
@@ -62,6 +64,7 @@ class FisherScore(WeightedRanker):
     Notes
     -----
     Cost: two passes over ``X``; sparse input stays sparse; of tables with missing values dense ones of numpy are taken.
+    Dask collections and files are read in blocks of rows, within which a probe permutes rows.
     Permuted copies, for :class:`tamis.stop.MonteCarloProbe`, are scored in one product for ten draws, but for
     ``form="unbiased"``. Weights of rows count as repetitions, also in unbiased variances. The first form equals
     (c - 1) / (n - c) times the F statistic of a one-way analysis of variance. Deviations from the thesis: it calls
@@ -79,7 +82,15 @@ class FisherScore(WeightedRanker):
     """
 
     tasks: ClassVar[frozenset[str]] = frozenset({"classification"})
-    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {"array_api", "groups", "missing", "sparse"}
+    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {
+        "array_api",
+        "dask",
+        "groups",
+        "missing",
+        "row_blocks",
+        "single_scores",
+        "sparse",
+    }
 
     _parameter_constraints: ClassVar[dict] = {
         **WeightedRanker._parameter_constraints,
@@ -146,6 +157,15 @@ class FisherScore(WeightedRanker):
         explained = explained_by_copies(candidates, _indicators(codes), permutations, center=True)
         return None if explained is None else _explained_over_rest(explained)
 
+    def scores_of_copies_in_blocks(
+        self, candidates: Candidates, y: np.ndarray | None, seeds: Sequence[int]
+    ) -> np.ndarray:
+        """The same of a table read in blocks, within which rows are permuted."""
+        if self.form == "unbiased":
+            raise ValueError("form='unbiased' has no probe where X is read in blocks; use form='scatter', or stop=k")
+        _, codes = encode_classes(np.asarray(y))
+        return _explained_over_rest(explained_by_copies_in_blocks(candidates, _indicators(codes), seeds, center=True))
+
 
 def _indicators(codes: np.ndarray) -> np.ndarray:
     """One column per class."""
@@ -164,6 +184,8 @@ def class_moments(X: Any, codes: np.ndarray, weight: np.ndarray) -> tuple[np.nda
     Each of shape (n_classes, n_features), the first (n_classes, 1) where no value is missing. Rows count as often as
     their weight says.
     """
+    if isinstance(X, RowBlocks):
+        return class_moments_of_blocks(X, codes, weight)
     member = np.where(codes == np.arange(codes.max() + 1)[:, None], weight, 0.0)
     counts = member.sum(axis=1, keepdims=True)
     if sparse.issparse(X):

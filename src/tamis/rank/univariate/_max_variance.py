@@ -9,7 +9,6 @@ import numpy as np
 
 from tamis._sklearn import move_to
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking
-from tamis.kernels.arrays.columns import as_columns
 from tamis.kernels.arrays.tolerances import ROUNDING
 
 
@@ -40,7 +39,7 @@ class MaxVariance(Ranker):
 
     Notes
     -----
-    Cost: one pass over ``X``; sparse input stays sparse.
+    Cost: one pass over ``X``; sparse input stays sparse, and dask collections and files are read in blocks of rows.
 
     References
     ----------
@@ -55,7 +54,13 @@ class MaxVariance(Ranker):
 
     supervised: ClassVar[bool] = False
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("fit-plateau", {})
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "groups", "sparse"}
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {
+        "array_api",
+        "dask",
+        "groups",
+        "row_blocks",
+        "sparse",
+    }
 
     _parameter_constraints: ClassVar[dict] = {**Ranker._parameter_constraints, "groups": GROUPS_CONSTRAINT}
 
@@ -73,6 +78,6 @@ class MaxVariance(Ranker):
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X = candidates.table
-        norm2 = move_to(as_columns(X).norm2, xp=np, device="cpu")
+        norm2 = move_to(candidates.as_columns(fit_intercept=True).norm2, xp=np, device="cpu")
         variances = np.clip(norm2, 0, None) / X.shape[0]
         return Ranking.from_scores(candidates.sum_members(variances), rounding=ROUNDING.of(X))

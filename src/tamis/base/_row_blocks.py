@@ -1,0 +1,80 @@
+"""Tables that are read in blocks of rows: what comes in, what is refused, and how far a pass is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis.base._progress import track
+from tamis.base._validation import check_one_target, check_targets, describe_non_finite, known_names
+from tamis.engine import DaskBlocks, NonFiniteError, RowBlocks, is_dask
+
+if TYPE_CHECKING:
+    from tamis.base._ranker import Ranker
+
+# Methods that provide "row_blocks", for the error of the others.
+TAKE_ROW_BLOCKS = ("CorrelationScore", "FisherScore", "ForwardLeastSquares", "GramSchmidt", "MaxVariance")
+
+
+def is_in_blocks(X: Any) -> bool:
+    """Whether a table is read in blocks of rows: a collection of dask, or one of :mod:`tamis.engine`."""
+    return isinstance(X, RowBlocks) or is_dask(X)
+
+
+def open_blocks(ranker: Ranker, X: Any) -> RowBlocks:
+    """The table as blocks of rows, whose columns the ranker knows by name."""
+    if "row_blocks" not in ranker.provides:
+        raise ValueError(
+            f"{type(ranker).__name__} needs all rows in memory, and X is read in blocks: give X as an array, or use a "
+            f"method that rests on sums over rows: {', '.join(TAKE_ROW_BLOCKS)}"
+        )
+    blocks = X if isinstance(X, RowBlocks) else DaskBlocks(X)
+    if blocks.shape[0] < 2 or blocks.shape[1] < 1:
+        raise ValueError(f"X has {blocks.shape[0]} rows and {blocks.shape[1]} columns: at least 2 and 1 are needed")
+    if blocks.column_names is not None:
+        ranker.feature_names_in_ = np.asarray(blocks.column_names, dtype=object)
+    ranker.n_features_in_ = blocks.shape[1]
+    return blocks
+
+
+def gather_target(ranker: Ranker, y: Any, blocks: RowBlocks) -> np.ndarray | None:
+    """The target in memory, one entry per row; the table stays where it is."""
+    if y is None:
+        if ranker.supervised:
+            raise ValueError(f"{type(ranker).__name__} requires y to be passed, but the target y is None")
+        return None
+    values = y.compute() if is_dask(y) else y
+    if not ranker._takes_several_targets():
+        check_one_target(ranker, values)
+    return check_targets(values, blocks)
+
+
+@contextmanager
+def watched(ranker: Ranker, blocks: RowBlocks) -> Iterator[None]:
+    """Report to the callbacks of a ranker how far passes over the rows are, and name columns that are refused."""
+
+    def watch(parts: Iterable[Any], total: int | None, purpose: str) -> Iterable[Any]:
+        return track(ranker, parts, task_name=purpose, total=total, interruptible=False)
+
+    before, blocks.watch = blocks.watch, watch
+    try:
+        yield
+    except NonFiniteError as error:
+        raise ValueError(describe_non_finite(ranker, error.n_missing, error.n_infinite)) from error
+    finally:
+        blocks.watch = before
+
+
+def take_dask_columns(ranker: Ranker, X: Any, mask: np.ndarray) -> Any:
+    """Some columns of a dask collection, which stays one."""
+    if X.shape[1] != mask.size:
+        raise ValueError(f"X has {X.shape[1]} features, but {type(ranker).__name__} is expecting {mask.size} features")
+    if not hasattr(X, "to_dask_array"):
+        return X[:, np.flatnonzero(mask)]
+    known = known_names(ranker)
+    if known is not None and [str(name) for name in X.columns] != [str(name) for name in known]:
+        raise ValueError(f"the columns of X are not those, or not in the order, that {type(ranker).__name__} has seen")
+    return X[X.columns[mask].tolist()]

@@ -1,0 +1,349 @@
+"""Blocks of rows of files that memory need not hold: Parquet, Arrow and delimited text, read in batches by pyarrow."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tamis.engine._row_blocks import LocalBlocks
+
+MEMORY = 2 * 2**30  # bytes, where nobody says how many
+_SHARE_OF_BLOCK = 1 / 16  # of the memory: blocks are read ahead, converted and moved, so that some copies exist at once
+_MOST_BLOCK_BYTES = 2**26  # larger blocks are not faster
+_FEWEST_ROWS = 256
+_STREAM_BYTES = 2**20  # read of a file at a time
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class TextLayout:
+    """How delimited text is written.
+
+    Attributes
+    ----------
+    separator : str
+        Between two cells.
+    decimal : str
+        Mark before the decimals.
+    encoding : str
+    missing : tuple of str
+        Cells that stand for no value.
+    """
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    missing: tuple[str, ...] = ("", "NA", "NaN", "nan", "null", "NULL", "N/A", "n/a", "None", "?")
+
+
+class FileTable:
+    """Columns of files of one format whose rows stand below each other.
+
+    Parameters
+    ----------
+    paths : str, Path or sequence of these
+        Patterns such as ``part-*.parquet`` stand for all files that match, sorted. The suffix tells the format:
+        .parquet, .arrow, .feather, .ipc, or .csv and .tsv, which may be compressed (.gz).
+    layout : TextLayout, default=None
+        How text is written; None: cells between commas, or tabs where the suffix is .tsv.
+    memory : int, default=2 GB
+        Bytes that reading and summing may take; blocks are sized after it.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+    column_names : tuple of str
+    n_rows : int
+        Text is read once to know it.
+    """
+
+    def __init__(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        *,
+        layout: TextLayout | None = None,
+        memory: int = MEMORY,
+        suffix: str | None = None,
+    ) -> None:
+        require_pyarrow()
+        self.paths = _find_files([paths] if isinstance(paths, str | Path) else paths)
+        self.suffix = _format_of(self.paths[0]) if suffix is None else suffix
+        if self.suffix not in _READERS:
+            raise ValueError(f"cannot read {self.paths[0]} in blocks: '{self.suffix}' is none of {', '.join(_READERS)}")
+        self.layout = TextLayout("\t" if self.suffix == ".tsv" else ",") if layout is None else layout
+        self.memory = memory
+        self._reader = _READERS[self.suffix]
+        self.schema = self._reader.schema(self.paths[0], self.layout)
+        self.column_names = tuple(self.schema.names)
+        for path in self.paths[1:]:
+            other = self._reader.schema(path, self.layout)
+            _check_same_columns(self.schema, self.paths[0], other, path)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Rows of all files together."""
+        counts = [self._reader.count_rows(path, self.layout) for path in self.paths]
+        if None not in counts:
+            return sum(count for count in counts if count is not None)
+        return sum(batch.num_rows for batch in self.batches([self.column_names[0]], self.rows_per_block(1)))
+
+    @property
+    def n_bytes(self) -> int:
+        """What the table would take in memory in double precision."""
+        return 8 * self.n_rows * len(self.column_names)
+
+    def rows_per_block(self, n_columns: int) -> int:
+        """Rows of a block of so many columns in double precision."""
+        size = min(self.memory * _SHARE_OF_BLOCK, _MOST_BLOCK_BYTES)
+        return max(_FEWEST_ROWS, int(size // (8 * max(n_columns, 1))))
+
+    def is_numeric(self, name: str) -> bool:
+        """Whether a column holds numbers or booleans."""
+        return _is_number(self.schema.field(name).type)
+
+    def batches(self, columns: Sequence[str], n_rows: int) -> Iterator[Any]:
+        """Record batches of at most so many rows, of the given columns, of one file after the other."""
+        for path in self.paths:
+            try:
+                yield from self._reader.batches(path, self.layout, self.schema, list(columns), n_rows)
+            except _arrow().ArrowInvalid as error:
+                raise ValueError(f"cannot read {path}: {str(error).partition(chr(10))[0]}") from error
+
+    def read_column(self, name: str) -> np.ndarray:
+        """All rows of one column: numbers as such, with NaN where one is missing; else objects, None where missing."""
+        if name not in self.column_names:
+            raise ValueError(f"{self.paths[0]} has no column '{name}'")
+        parts = [_to_numpy(batch.column(0)) for batch in self.batches([name], self.rows_per_block(1))]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def blocks(self, columns: Sequence[str] | None = None) -> FileBlocks:
+        """The given columns, or all, as a table of numbers that is read in blocks."""
+        return FileBlocks(self, self.column_names if columns is None else columns)
+
+
+class FileBlocks(LocalBlocks):
+    """Columns of numbers in files, read in blocks of rows; the next block is read while one is looked at.
+
+    Parameters
+    ----------
+    files : FileTable
+    columns : sequence of str
+    """
+
+    def __init__(self, files: FileTable, columns: Sequence[str]) -> None:
+        if guilty := [f"'{name}'" for name in columns if not files.is_numeric(name)]:
+            raise ValueError(
+                f"column{'s' * (len(guilty) > 1)} {', '.join(guilty[:5])} of {files.paths[0]} "
+                f"{'are' if len(guilty) > 1 else 'is'} not numeric: leave out what is no number, or encode it first"
+            )
+        self.files = files
+        self.column_names = tuple(columns)
+        self.shape = (files.n_rows, len(columns))
+        is_single = all(files.schema.field(name).type == _arrow().float32() for name in columns)
+        self.dtype = np.dtype(np.float32 if is_single else np.float64)
+
+    def _n_blocks(self) -> int | None:
+        return None if not len(self) else -(-len(self) // self.files.rows_per_block(self.shape[1]))
+
+    def _read(self, columns: np.ndarray | None) -> Iterator[np.ndarray]:
+        names = list(self.column_names or ())
+        if columns is not None:
+            names = [names[j] for j in np.asarray(columns).tolist()]
+        batches = self.files.batches(list(dict.fromkeys(names)), self.files.rows_per_block(self.shape[1]))
+        return read_ahead(self._block(batch, names) for batch in batches if batch.num_rows)
+
+    def _block(self, batch: Any, names: Sequence[str]) -> np.ndarray:
+        block = np.empty((batch.num_rows, len(names)), dtype=self.dtype, order="F")
+        for place, name in enumerate(names):
+            block[:, place] = _to_numpy(batch.column(name))
+        return block
+
+
+def read_ahead(items: Iterator[T]) -> Iterator[T]:
+    """The same items, the next of which is made by another thread while one is used."""
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(next, items, None)
+        while (item := waiting.result()) is not None:
+            waiting = pool.submit(next, items, None)
+            yield item
+
+
+def require_pyarrow() -> Any:
+    """The library that reads files in batches, or an error that says what to install."""
+    try:
+        return _arrow()
+    except ImportError:
+        raise ImportError("reading files in blocks needs pyarrow: pip install 'tamis[scale]'") from None
+
+
+def _arrow() -> Any:
+    import pyarrow
+
+    return pyarrow
+
+
+def _find_files(given: Sequence[str | Path]) -> tuple[Path, ...]:
+    """Files, and those that patterns stand for, sorted."""
+    found: list[Path] = []
+    for each in given:
+        path = Path(each)
+        matches = [path] if path.exists() else sorted(map(Path, glob.glob(str(each), recursive=True)))
+        if not matches:
+            raise ValueError(f"cannot read {each}: no such file, and none that matches")
+        found += matches
+    if not found:
+        raise ValueError("no file is given")
+    return tuple(found)
+
+
+def _format_of(path: Path) -> str:
+    name = path.name.lower().removesuffix(".gz")
+    return Path(name).suffix
+
+
+def _check_same_columns(schema: Any, path: Path, other: Any, other_path: Path) -> None:
+    """Refuse files whose columns differ in name, or in whether they hold numbers."""
+    odd = [f"has no column '{name}'" for name in schema.names if name not in other.names]
+    odd += [f"has a column '{name}'" for name in other.names if name not in schema.names]
+    if odd:
+        raise ValueError(f"{other_path} {odd[0]}, unlike {path}; all files need the same columns")
+    for name in schema.names:
+        one, another = schema.field(name).type, other.field(name).type
+        if _is_number(one) != _is_number(another) and "null" not in (str(one), str(another)):
+            raise ValueError(
+                f"column '{name}' holds {another} in {other_path} and {one} in {path}; a column holds one kind of "
+                "values in all files"
+            )
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    tests = (types.is_floating, types.is_integer, types.is_boolean, types.is_decimal, types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def _as_decimal(kind: Any) -> Any:
+    """The type of a column of text: numbers of any kind are decimals."""
+    pa = _arrow()
+    return pa.float64() if _is_number(kind) and kind != pa.bool_() else kind
+
+
+def _to_numpy(column: Any) -> np.ndarray:
+    """An Arrow column as numpy: numbers in double or single precision, NaN where one is missing; else objects."""
+    from pyarrow import compute, types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        column = column.dictionary_decode()
+    if not _is_number(kind):
+        return np.array(column.to_pylist(), dtype=object)
+    if not types.is_float32(kind) and not types.is_float64(kind):
+        column = compute.cast(column, _arrow().float64(), safe=False)
+    return column.to_numpy(zero_copy_only=False)
+
+
+class _Reader:
+    """How files of one format are read; a format overrides what it can tell without reading all."""
+
+    def schema(self, path: Path, layout: TextLayout) -> Any:
+        raise NotImplementedError
+
+    def count_rows(self, path: Path, layout: TextLayout) -> int | None:
+        return None
+
+    def batches(self, path: Path, layout: TextLayout, schema: Any, columns: list[str], n_rows: int) -> Iterator[Any]:
+        raise NotImplementedError
+
+
+class _Parquet(_Reader):
+    def schema(self, path: Path, layout: TextLayout) -> Any:
+        with self._open(path) as file:
+            return file.schema_arrow
+
+    def count_rows(self, path: Path, layout: TextLayout) -> int | None:
+        with self._open(path) as file:
+            return file.metadata.num_rows
+
+    def batches(self, path: Path, layout: TextLayout, schema: Any, columns: list[str], n_rows: int) -> Iterator[Any]:
+        with self._open(path) as file:
+            yield from file.iter_batches(batch_size=n_rows, columns=columns)
+
+    @staticmethod
+    def _open(path: Path) -> Any:
+        from pyarrow import parquet
+
+        # a stream and no buffers of whole row groups: a file may be one row group
+        return parquet.ParquetFile(path, pre_buffer=False, buffer_size=_STREAM_BYTES)
+
+
+class _Arrow(_Reader):
+    def schema(self, path: Path, layout: TextLayout) -> Any:
+        with self._open(path) as file:
+            return file.schema
+
+    def count_rows(self, path: Path, layout: TextLayout) -> int | None:
+        with self._open(path) as file:
+            return sum(file.get_batch(place).num_rows for place in range(file.num_record_batches))
+
+    def batches(self, path: Path, layout: TextLayout, schema: Any, columns: list[str], n_rows: int) -> Iterator[Any]:
+        with self._open(path) as file:
+            for place in range(file.num_record_batches):
+                batch = file.get_batch(place).select(columns)
+                for start in range(0, batch.num_rows, n_rows):
+                    yield batch.slice(start, n_rows)
+
+    @staticmethod
+    def _open(path: Path) -> Any:
+        from pyarrow import ipc, memory_map
+
+        return ipc.open_file(memory_map(str(path)))
+
+
+class _Text(_Reader):
+    """Types are those of the first block; whole numbers count as decimals, for later ones may be."""
+
+    def schema(self, path: Path, layout: TextLayout) -> Any:
+        pa = _arrow()
+        with self._open(path, layout, None) as reader:
+            return pa.schema([(field.name, _as_decimal(field.type)) for field in reader.schema])
+
+    def batches(self, path: Path, layout: TextLayout, schema: Any, columns: list[str], n_rows: int) -> Iterator[Any]:
+        with self._open(path, layout, schema, columns) as reader:
+            for batch in reader:
+                for start in range(0, batch.num_rows, n_rows):
+                    yield batch.slice(start, n_rows)
+
+    @staticmethod
+    def _open(path: Path, layout: TextLayout, schema: Any, columns: list[str] | None = None) -> Any:
+        from pyarrow import csv
+
+        missing = list(layout.missing)
+        types = {} if schema is None else {field.name: field.type for field in schema}
+        return csv.open_csv(
+            path,
+            read_options=csv.ReadOptions(block_size=_STREAM_BYTES, encoding=layout.encoding),
+            parse_options=csv.ParseOptions(delimiter=layout.separator, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types=types,
+                include_columns=columns,
+                null_values=missing,
+                decimal_point=layout.decimal,
+                strings_can_be_null=True,
+            ),
+        )
+
+
+_READERS: dict[str, _Reader] = {
+    ".parquet": _Parquet(),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), _Arrow()),
+    **dict.fromkeys((".csv", ".tsv"), _Text()),
+}

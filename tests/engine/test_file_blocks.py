@@ -1,0 +1,154 @@
+"""Files read in batches: what they hold, in blocks sized by the memory, and what is refused."""
+
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, feather, parquet
+
+from tamis import GramSchmidt
+from tamis.engine import FileTable, TextLayout
+from tamis.engine import _file_blocks as file_blocks_module
+from tamis.engine._file_blocks import read_ahead
+
+N = 1000
+
+
+def a_table():
+    rng = np.random.RandomState(0)
+    columns = {f"x{j}": rng.standard_normal(N) for j in range(6)}
+    columns["whole"] = rng.randint(-5, 5, N)
+    columns["yes"] = rng.uniform(size=N) < 0.3
+    columns["y"] = columns["x0"] - columns["x3"] + rng.standard_normal(N)
+    columns["word"] = rng.choice(["a", "b"], N)
+    return pa.table(columns)
+
+
+def write_parquet(table, folder):
+    half = table.num_rows // 2
+    parquet.write_table(table.slice(0, half), folder / "part-0.parquet", row_group_size=170)
+    parquet.write_table(table.slice(half), folder / "part-1.parquet")
+    return folder / "part-*.parquet"
+
+
+def write_arrow(table, folder):
+    feather.write_feather(table, folder / "table.arrow", compression="lz4", chunksize=130)
+    return folder / "table.arrow"
+
+
+def write_csv(table, folder):
+    csv.write_csv(table, folder / "table.csv")
+    return folder / "table.csv"
+
+
+def write_gzip(table, folder):
+    write_csv(table, folder)
+    with gzip.open(folder / "table.csv.gz", "wb") as file:
+        file.write((folder / "table.csv").read_bytes())
+    return folder / "table.csv.gz"
+
+
+WRITERS = [write_parquet, write_arrow, write_csv, write_gzip]
+NUMBERS = ["x0", "x1", "x2", "x3", "x4", "x5", "whole", "yes"]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_files_give_what_their_rows_give_in_memory(write, tmp_path, monkeypatch):
+    monkeypatch.setattr(file_blocks_module, "_FEWEST_ROWS", 64)
+    monkeypatch.setattr(file_blocks_module, "_STREAM_BYTES", 2**14)
+    table = a_table()
+    files = FileTable(write(table, tmp_path), memory=64 * 8 * 8 * 16)
+    assert files.n_rows == N
+    assert files.column_names == tuple(table.column_names)
+    blocks, y = files.blocks(NUMBERS), files.read_column("y")
+    X = np.column_stack([table.column(name).to_numpy().astype(float) for name in NUMBERS])
+    sizes = blocks.reduce(lambda block: [len(block)], lambda first, second: first + second)
+    assert sum(sizes) == N
+    assert max(sizes) <= 64
+    np.testing.assert_allclose(blocks.take_rows(np.arange(N)), X, rtol=1e-12)
+    np.testing.assert_allclose(blocks.take_rows(np.array([3, 999]), np.array([7, 2])), X[[3, 999]][:, [7, 2]])
+    np.testing.assert_allclose(blocks.head(100), X[:100], rtol=1e-12)
+    found, expected = GramSchmidt().fit(blocks, y), GramSchmidt().fit(X, y)
+    np.testing.assert_array_equal(found.support_, expected.support_)
+    assert found.get_feature_names_out().tolist() == ["x0", "x3"]
+
+
+def test_single_precision_stays_single(tmp_path):
+    parquet.write_table(pa.table({"a": pa.array([1.0, 2.0], pa.float32())}), tmp_path / "a.parquet")
+    blocks = FileTable(tmp_path / "a.parquet").blocks()
+    assert blocks.dtype == np.float32
+    assert blocks.head(2).dtype == np.float32
+
+
+def test_missing_numbers_are_nan_and_missing_words_none(tmp_path):
+    table = pa.table({"a": [1, None, 3], "b": [True, None, False], "c": ["x", None, "y"]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    files = FileTable(tmp_path / "a.parquet")
+    np.testing.assert_array_equal(files.read_column("a"), [1, np.nan, 3])
+    np.testing.assert_array_equal(files.read_column("b"), [1, np.nan, 0])
+    assert files.read_column("c").tolist() == ["x", None, "y"]
+
+
+def test_text_may_have_other_marks_and_numbers_that_become_decimals(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a;b\n" + "1;2\n" * 3000 + "1,5;NA\n")
+    files = FileTable(path, layout=TextLayout(";", ","))
+    assert files.n_rows == 3001
+    assert files.read_column("a")[-1] == 1.5
+    assert np.isnan(files.read_column("b")[-1])
+
+
+def test_a_word_among_numbers_is_refused_with_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_blocks_module, "_STREAM_BYTES", 2**10)
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n" + "1,2\n" * 3000 + "1,oops\n")
+    files = FileTable(path)
+    with pytest.raises(ValueError, match=r"cannot read .*table.csv: .*oops"):
+        files.read_column("b")
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["part-0.parquet", "other.parquet"], "other.parquet has no column 'b', unlike"),
+        (["part-0.parquet", "words.parquet"], "column 'b' holds string in .*words.parquet and int64 in"),
+        (["nothing-*.parquet"], "no such file"),
+        (["table.xlsx"], "'.xlsx' is none of .parquet"),
+    ],
+)
+def test_files_that_do_not_belong_together_are_refused(names, message, tmp_path):
+    parquet.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "part-0.parquet")
+    parquet.write_table(pa.table({"a": [1]}), tmp_path / "other.parquet")
+    parquet.write_table(pa.table({"a": [1], "b": ["x"]}), tmp_path / "words.parquet")
+    (tmp_path / "table.xlsx").write_bytes(b"")
+    with pytest.raises(ValueError, match=message):
+        FileTable([tmp_path / name for name in names])
+
+
+def test_columns_that_are_no_numbers_are_refused_by_name(tmp_path):
+    files = FileTable(write_parquet(a_table(), tmp_path))
+    with pytest.raises(ValueError, match=r"column 'word' of .* is not numeric"):
+        files.blocks()
+    with pytest.raises(ValueError, match="has no column 'z'"):
+        files.read_column("z")
+
+
+def test_what_a_reader_raises_reaches_whoever_waits():
+    def items():
+        yield 1
+        raise OSError("disk")
+
+    reading = read_ahead(items())
+    assert next(reading) == 1
+    with pytest.raises(OSError, match="disk"):
+        next(reading)
+
+
+def test_without_pyarrow_the_error_says_what_to_install(monkeypatch):
+    def missing():
+        raise ImportError("pyarrow")
+
+    monkeypatch.setattr(file_blocks_module, "_arrow", missing)
+    with pytest.raises(ImportError, match=r"tamis\[scale\]"):
+        FileTable("anything.parquet")
