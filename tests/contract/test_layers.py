@@ -21,7 +21,7 @@ ALLOWED = {
     "stop": {"kernels", "engine", "base"},
     "dimension": {"kernels", "base"},
     "dictionary": {"kernels", "base"},
-    "table": {"kernels", "base", "rank", "stop"},
+    "table": {"kernels", "engine", "base", "rank", "stop"},
     "learn": METHODS,
     "assess": METHODS | {"learn", "table"},
     "plots": METHODS | {"learn", "table", "assess"},

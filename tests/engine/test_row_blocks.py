@@ -143,7 +143,7 @@ def test_rules_that_compare_rows_see_a_sample_and_say_so(rule):
         (GramSchmidt(stop="cross-validation"), "CrossValidation needs the rows in memory"),
         (GramSchmidt(stop=MonteCarloProbe()), "GramSchmidt ranks permuted copies among the features"),
         (CorrelationScore(stop=MonteCarloProbe(conditional=True)), "conditional=True needs the rows"),
-        (CorrelationScore(groups=np.arange(12) // 2), "groups of columns need the rows"),
+        (CorrelationScore(groups=np.arange(12) // 2), "copies of groups of columns need the rows"),
         (GramSchmidt(dictionary=Monomials(2)), "dictionary computes features of rows in memory"),
         (FisherScore(form="unbiased"), "form='unbiased' has no probe"),
         (GramSchmidt(multiclass="ovr"), "multiclass='ovr' sets rows apart"),

@@ -24,13 +24,18 @@ def is_in_blocks(X: Any) -> bool:
     return isinstance(X, RowBlocks) or is_dask(X)
 
 
-def open_blocks(ranker: Ranker, X: Any) -> RowBlocks:
-    """The table as blocks of rows, whose columns the ranker knows by name."""
+def check_takes_blocks(ranker: Ranker) -> None:
+    """Refuse methods that need all rows in memory, and name those that do not."""
     if "row_blocks" not in ranker.provides:
         raise ValueError(
             f"{type(ranker).__name__} needs all rows in memory, and X is read in blocks: give X as an array, or use a "
             f"method that rests on sums over rows: {', '.join(TAKE_ROW_BLOCKS)}"
         )
+
+
+def open_blocks(ranker: Ranker, X: Any) -> RowBlocks:
+    """The table as blocks of rows, whose columns the ranker knows by name."""
+    check_takes_blocks(ranker)
     blocks = X if isinstance(X, RowBlocks) else DaskBlocks(X)
     if blocks.shape[0] < 2 or blocks.shape[1] < 1:
         raise ValueError(f"X has {blocks.shape[0]} rows and {blocks.shape[1]} columns: at least 2 and 1 are needed")

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from tamis.base import Ranker
 from tamis.cli._environment import INTERRUPTED, Environment
+from tamis.cli._large import LargeTable, fit_large, is_large, load_large
 from tamis.cli._methods import check_splits_rows, check_takes_missing, check_takes_weights, kebab
 from tamis.cli._progress import progress_bar
 from tamis.cli._read_text import TextFormat
@@ -36,8 +37,11 @@ def check_options(args: argparse.Namespace, ranker: Ranker) -> None:
         check_takes_missing(ranker)
 
 
-def load(args: argparse.Namespace, env: Environment, method: type[Ranker]) -> Table:
+def load(args: argparse.Namespace, env: Environment, ranker: Ranker) -> Table | LargeTable:
     """Read the table that the options describe, and say what a person should know about how."""
+    method = type(ranker)
+    if is_large(args, ranker):
+        return load_large(args, env, method, text_format(args))
     frame = read_frame(args, env)
     columns = Columns(args.target, args.weights, args.row_groups, args.drop, args.keep)
     table = prepare(
@@ -54,16 +58,21 @@ def load(args: argparse.Namespace, env: Environment, method: type[Ranker]) -> Ta
 
 def read_frame(args: argparse.Namespace, env: Environment) -> Any:
     """The columns of the file or files that the options describe."""
-    separator = {"tab": "\t", "\\t": "\t"}.get(args.separator, args.separator)
-    if separator is not None and len(separator.encode()) != 1:
-        raise ValueError(f"--separator {shlex.quote(separator)}: one character, such as ';', or the word tab")
     return read_table(
         args.file,
         several=args.glob,
         suffix=None if args.format is None else f".{args.format.lower().removeprefix('.')}",
-        text_format=TextFormat(args.encoding, separator, args.decimal),
+        text_format=text_format(args),
         stdin=env.input,
     )
+
+
+def text_format(args: argparse.Namespace) -> TextFormat:
+    """How a table of text is written, as far as the options say."""
+    separator = {"tab": "\t", "\\t": "\t"}.get(args.separator, args.separator)
+    if separator is not None and len(separator.encode()) != 1:
+        raise ValueError(f"--separator {shlex.quote(separator)}: one character, such as ';', or the word tab")
+    return TextFormat(args.encoding, separator, args.decimal)
 
 
 def file_field(files: Sequence[Path]) -> str | list[str]:
@@ -82,7 +91,7 @@ def notes(args: argparse.Namespace, table: Table) -> list[str]:
 
 
 def fit(
-    ranker: Ranker, table: Table, env: Environment, *, missing: str = "auto", quiet: bool
+    ranker: Ranker, table: Table | LargeTable, env: Environment, *, missing: str = "auto", quiet: bool
 ) -> Ranker | TableSelector:
     """Fit, with a progress bar for whoever watches; errors speak of columns by name.
 
@@ -92,6 +101,8 @@ def fit(
         ranker.set_params(keep=list(table.keep))
     with contextlib.nullcontext() if quiet else progress_bar(ranker, env):
         try:
+            if isinstance(table, LargeTable):
+                return fit_large(ranker, table, missing)
             return _fit_numbers(ranker, table) if table.is_numeric() else _fit_mixed(ranker, table, missing)
         except ValueError as error:
             message = str(error)
@@ -117,7 +128,7 @@ def _fit_mixed(ranker: Ranker, table: Table, missing: str) -> TableSelector:
     return selector.fit(table.features.dense(), table.y, sample_weight=table.weights, row_groups=table.row_groups)
 
 
-def report_of(selector: Ranker | TableSelector, table: Table) -> dict[str, Any]:
+def report_of(selector: Ranker | TableSelector, table: Table | LargeTable) -> dict[str, Any]:
     """What JSON tells of the table, of what was done to it and of what was found in it."""
     return {
         "target": table.target,
@@ -127,12 +138,12 @@ def report_of(selector: Ranker | TableSelector, table: Table) -> dict[str, Any]:
         "n_features": table.n_features,
         "encoding": _encoding(selector),
         "findings": [asdict(finding) for finding in _findings(selector, table)],
-        "notes": list(table.features.notes),
+        "notes": list(table.notes),
         "interrupted": _is_interrupted(selector),
     }
 
 
-def say_what_was_done(selector: Ranker | TableSelector, table: Table, env: Environment) -> None:
+def say_what_was_done(selector: Ranker | TableSelector, table: Table | LargeTable, env: Environment) -> None:
     """The task, what was done to which columns, and what was found in them."""
     env.say(task_sentence(selector.task_, table))
     findings = finding_lines(_findings(selector, table), not_ranked(selector))
@@ -156,13 +167,13 @@ def _encoding(selector: Ranker | TableSelector) -> dict[str, str]:
     return {} if isinstance(selector, Ranker) else dict(selector.encoding_)
 
 
-def _findings(selector: Ranker | TableSelector, table: Table) -> Findings:
+def _findings(selector: Ranker | TableSelector, table: Table | LargeTable) -> Findings:
     """What is odd about the table; nothing is looked for in sparse ones."""
     from tamis.table import Findings, check_table
 
     if not isinstance(selector, Ranker):
         return selector.findings_
-    if table.features.block is not None:
+    if isinstance(table, LargeTable) or table.features.block is not None:
         return Findings()
     is_supervised = selector.task_ != "unsupervised"
     return check_table(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tamis.cli._environment import Environment
+
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}  # bytes
+_SIZE = re.compile(r"(\d+(?:\.\d*)?)\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -193,3 +197,30 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="parameter of the rule, as --param; may be repeated",
     )
+
+
+def memory_size(text: str) -> int:
+    """A number of bytes, such as 2GB or 500MB."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None or float(found[1]) <= 0:
+        raise argparse.ArgumentTypeError(f"must be a size such as 2GB or 500MB, not '{text}'")
+    return int(float(found[1]) * UNITS[found[2].upper()])
+
+
+def add_size_options(parser: argparse.ArgumentParser) -> None:
+    """Options on tables that are larger than memory."""
+    group = parser.add_argument_group("tables larger than memory")
+    group.add_argument(
+        "--memory",
+        metavar="SIZE",
+        type=memory_size,
+        help="memory to keep to, such as 2GB (default: half of what is free): larger Parquet, Arrow and text files are "
+        "read in blocks of rows, by methods that rest on sums over rows",
+    )
+    group.add_argument(
+        "--engine",
+        choices=["auto", "memory", "blocks", "dask"],
+        default="auto",
+        help="where rows are: in memory, read in blocks, or partitions of dask (default: auto, by size)",
+    )
+    group.add_argument("--scheduler", metavar="ADDRESS", help="of a dask cluster, such as tcp://host:8786")

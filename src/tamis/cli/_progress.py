@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 from tamis.base import Ranker
 from tamis.cli._environment import Environment
+
+T = TypeVar("T")
 
 
 @contextlib.contextmanager
 def progress_bar(ranker: Ranker, env: Environment) -> Iterator[None]:
     """Show how far ``ranker`` is while it is fitted; nothing where stderr is no terminal or rich is not installed."""
-    try:
-        rich = importlib.import_module("rich") if env.stderr.isatty() else None
-    except ImportError:
-        rich = None
+    rich = _rich(env)
     if rich is None:
         yield
         return
@@ -32,3 +32,20 @@ def progress_bar(ranker: Ranker, env: Environment) -> Iterator[None]:
     finally:
         ranker.set_callbacks()
         console.__dict__ = before
+
+
+def show_reading(env: Environment, parts: Iterable[T], total: int | None, purpose: str) -> Iterable[T]:
+    """The same parts, with a bar that shows how far a pass over files is."""
+    if _rich(env) is None:
+        return parts
+    progress = importlib.import_module("rich.progress")
+    console = importlib.import_module("rich.console").Console(file=env.stderr)
+    return progress.track(parts, f"reading {purpose}", total=total, console=console, transient=True)
+
+
+def _rich(env: Environment) -> Any:
+    """The library that draws bars, where stderr is a terminal and it is installed."""
+    try:
+        return importlib.import_module("rich") if env.stderr.isatty() else None
+    except ImportError:
+        return None

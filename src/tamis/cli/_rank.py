@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 
 from tamis.cli._environment import Environment
-from tamis.cli._options import Command, add_meaning_options, add_method_options, add_table_options, positive
+from tamis.cli._options import (
+    Command,
+    add_meaning_options,
+    add_method_options,
+    add_size_options,
+    add_table_options,
+    positive,
+)
 
 _EXAMPLES = """\
   tamis rank table.csv --target price
@@ -18,11 +25,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_table_options(parser)
     add_meaning_options(parser)
     add_method_options(parser)
+    add_size_options(parser)
     parser.add_argument("--top", metavar="N", type=positive, help="show the first N only")
 
 
 def _run(args: argparse.Namespace, env: Environment) -> int:
     from tamis.cli._fit import check_options, exit_code, file_field, fit, load, report_of, say_what_was_done
+    from tamis.cli._large import LargeTable
     from tamis.cli._methods import Settings, make_ranker, method_class
     from tamis.cli._render import feature_table, json_object
     from tamis.cli._results import not_ranked, ranked_features
@@ -30,8 +39,8 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     method = method_class(args.method, args.given)
     ranker = make_ranker(method, None, Settings(args.param, args.seed, args.jobs, args.task))
     check_options(args, ranker)
-    table = load(args, env, method)
-    if args.top is not None and table.is_numeric():
+    table = load(args, env, ranker)
+    if args.top is not None and (isinstance(table, LargeTable) or table.is_numeric()):
         ranker.set_params(stop=min(args.top, table.n_features))  # a sequential method need not go on
     selector = fit(ranker, table, env, missing=args.missing, quiet=args.quiet or args.json)
     features = ranked_features(selector, table)

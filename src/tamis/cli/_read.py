@@ -20,7 +20,7 @@ _LONGEST_REASON = 160
 _COMPRESSIBLE = (".csv", ".tsv", ".svm", ".svmlight", ".libsvm")
 
 
-def _check_source(path: Path, suffix: str) -> None:
+def check_source(path: Path, suffix: str) -> None:
     """Refuse a file that is not there, or of no known format."""
     if path.is_dir():
         raise ValueError(f"cannot read {path}: it is a folder")
@@ -48,7 +48,7 @@ def read(path: Path, *, suffix: str | None = None, text_format: TextFormat | Non
     """
     suffix = format_suffix(path) if suffix is None else suffix
     name = name or str(path)
-    _check_source(path, suffix)
+    check_source(path, suffix)
     given = TextFormat() if text_format is None else text_format
     if given != TextFormat() and suffix not in _TEXT_READERS:
         raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from tamis.cli._naming import columns_hold
 from tamis.cli._polars import from_polars, null_counts, require_polars
 from tamis.cli._text_cells import MISSING, looks_parsed, parse_cells
 from tamis.cli._text_encoding import TextFile, decode
+from tamis.engine import TextLayout
 
 _SEPARATORS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_SIZE = 100, 100_000
@@ -48,6 +50,24 @@ def read_csv(path: Path, given: TextFormat) -> Frame:
 def read_tsv(path: Path, given: TextFormat) -> Frame:
     """Tab-separated values."""
     return _read_delimited(decode(path, given.encoding), given.separator or "\t", given.decimal)
+
+
+def find_layout(path: Path, suffix: str, given: TextFormat) -> TextLayout:
+    """How the cells of a file that is too large to be read at once are written, from its first lines."""
+    file = TextFile(path) if path.suffix.lower() != ".gz" else TextFile(path, _head_of_compressed(path))
+    sample = _first_lines(file)
+    if not any(line.strip() for line in sample):
+        raise ValueError(f"cannot read {path} as {suffix}: it is empty")
+    separator = given.separator or ("\t" if suffix == ".tsv" else _find_separator(sample))
+    rows = _rows(sample, separator)[1:]
+    comma = given.decimal == "," or (given.decimal is None and separator != "," and _has_decimal_commas(rows))
+    names = _names(next(row for row in csv.reader(sample, delimiter=separator) if row))
+    return TextLayout(separator, "," if comma else ".", given.encoding or "utf-8", MISSING, tuple(names))
+
+
+def _head_of_compressed(path: Path) -> bytes:
+    with gzip.open(path, "rb") as file:
+        return file.read(_SAMPLE_SIZE)
 
 
 def _read_delimited(file: TextFile, separator: str | None, decimal: str | None) -> Frame:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.base import Ranker
+from tamis.cli._large import LargeTable
 from tamis.cli._naming import enumerate_names
 from tamis.cli._table import Table
 
@@ -46,6 +47,7 @@ _IN_SHORT = {
     "duration": "durations as numbers",
     "date as": "dates as days and cycles",
     " at the median": "missing values imputed",
+    " at the mean": "missing values imputed",
     "left to the ranker": "missing values left to the method",
 }
 
@@ -77,7 +79,7 @@ class Feature:
         return fields
 
 
-def ranked_features(selector: Ranker | TableSelector, table: Table) -> list[Feature]:
+def ranked_features(selector: Ranker | TableSelector, table: Table | LargeTable) -> list[Feature]:
     """The whole order of a fitted selector."""
     curve = dict(zip(selector.stop_.curve_at.tolist(), selector.stop_.curve.tolist(), strict=True))
     if not _curve_counts_features(selector):
@@ -111,12 +113,12 @@ def not_ranked(selector: Ranker | TableSelector) -> Collection[str]:
     return () if isinstance(selector, Ranker) else selector.not_ranked_
 
 
-def kept_features(selector: Ranker | TableSelector, table: Table) -> list[Feature]:
+def kept_features(selector: Ranker | TableSelector, table: Table | LargeTable) -> list[Feature]:
     """The features that a fitted selector keeps, best first."""
     return ranked_features(selector, table)[: selector.stop_.n_features]
 
 
-def task_sentence(task: str, table: Table) -> str:
+def task_sentence(task: str, table: Table | LargeTable) -> str:
     """What the target was taken for."""
     if task == "classification":
         return f"classification of {np.unique(np.asarray(table.y)).size} classes: '{table.target}'"

@@ -6,7 +6,14 @@ import argparse
 from pathlib import Path
 
 from tamis.cli._environment import Environment
-from tamis.cli._options import Command, add_meaning_options, add_method_options, add_rule_options, add_table_options
+from tamis.cli._options import (
+    Command,
+    add_meaning_options,
+    add_method_options,
+    add_rule_options,
+    add_size_options,
+    add_table_options,
+)
 
 _EXAMPLES = """\
   tamis select table.csv --target price
@@ -15,6 +22,7 @@ _EXAMPLES = """\
   zcat table.csv.gz | tamis select - --target price
   tamis select --glob 'part-*.csv' --target price --row-groups patient \\
       --stop cross-validation
+  tamis select --glob 'part-*.parquet' --target price --memory 2GB
   tamis select spam.npz --method fisher-score --fdr 0.1 --draws 199 --seed 0
   tamis select spam.npz --stop cross-validation --stop-param rule=one-se
   tamis select faces.mat --method max-variance --stop 50 --out faces.npz"""
@@ -25,6 +33,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_meaning_options(parser)
     add_method_options(parser)
     add_rule_options(parser)
+    add_size_options(parser)
     parser.add_argument(
         "--out",
         metavar="FILE",
@@ -36,6 +45,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace, env: Environment) -> int:
     from tamis.cli._fit import check_options, exit_code, file_field, fit, load, report_of, say_what_was_done
+    from tamis.cli._large import LargeTable, check_writable_large, write_large
     from tamis.cli._methods import Settings, make_ranker, make_stop, method_class
     from tamis.cli._naming import enumerate_names
     from tamis.cli._render import feature_table, json_object
@@ -50,14 +60,15 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     settings = Settings(args.param, args.seed, args.jobs, args.task, args.min_features)
     ranker = make_ranker(method, stop, settings)
     check_options(args, ranker)
-    table = load(args, env, method)
+    table = load(args, env, ranker)
     if args.out is not None:
-        check_writable(args.out, table)
+        check_writable_large(args.out) if isinstance(table, LargeTable) else check_writable(args.out, table)
     selector = fit(ranker, table, env, missing=args.missing, quiet=args.quiet or args.json)
     features = kept_features(selector, table)
     reason = selector.stop_.reason
     if args.out is not None:
-        write(args.out, table, {feature.name for feature in features})
+        kept = {feature.name for feature in features}
+        write_large(args.out, table, kept) if isinstance(table, LargeTable) else write(args.out, table, kept)
     if args.json:
         report = {
             "file": file_field(args.file),

@@ -39,11 +39,15 @@ def read_table(
     stdin : callable
         Gives the binary stream of standard input.
     """
+    paths = find_files(files, several=several)
     if not several:
-        return _read_one(_the_only(files), suffix, text_format, stdin)
-    paths = [path for given in files for path in _matches(given)]
-    frames = {path: _read_one(path, suffix, text_format, stdin) for path in paths}
-    return _stack(frames)
+        return _read_one(paths[0], suffix, text_format, stdin)
+    return _stack({path: _read_one(path, suffix, text_format, stdin) for path in paths})
+
+
+def find_files(files: Sequence[Path], *, several: bool) -> list[Path]:
+    """The one file that is given, or several and those that patterns stand for."""
+    return [path for given in files for path in _matches(given)] if several else [_the_only(files)]
 
 
 def _the_only(files: Sequence[Path]) -> Path:

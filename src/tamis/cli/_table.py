@@ -78,6 +78,11 @@ class Table:
         """Number of features."""
         return len(self.names)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know about how the table was read."""
+        return self.features.notes
+
     def is_numeric(self) -> bool:
         """Whether all features are numbers or booleans, and none of the values is missing."""
         return all(
@@ -99,13 +104,66 @@ def prepare(
     needed_by : str or None
         What cannot do without a target, for the error.
     """
-    target = frame.target if columns.target is None else columns.target
+    parts = find_parts(frame.names, frame.target, columns, needed_by=needed_by)
+    target = parts.target
+    n_rows = frame.n_rows
+    if target is not None and drop_rows_without_target:
+        frame = frame.take_rows(~missing(frame.column(target)))
+    features = frame.keep(set(parts.features))
+    _check_kinds(features)
+    return Table(
+        features,
+        y=None if target is None else as_target(frame.column(target), target),
+        target=target,
+        target_written=None if target is None else frame.originals.get(target),
+        weights=None if columns.weights is None else as_weights(frame.column(columns.weights), columns.weights),
+        row_groups=None
+        if columns.row_groups is None
+        else _as_groups(frame.column(columns.row_groups), columns.row_groups),
+        keep=tuple(parts.keep),
+        n_rows_dropped=n_rows - frame.n_rows,
+    )
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Which columns play which part, once all of them are known to be there.
+
+    Attributes
+    ----------
+    target, weights, row_groups : str or None
+    features, keep : list of str
+        Columns to rank, and those of them that stay.
+    """
+
+    target: str | None
+    weights: str | None
+    row_groups: str | None
+    features: list[str]
+    keep: list[str]
+
+
+def find_parts(known: Sequence[str], own_target: str | None, columns: Columns, *, needed_by: str | None) -> Parts:
+    """Refuse columns that are not there, or play two parts, and find those that are left to rank.
+
+    Parameters
+    ----------
+    known : sequence of str
+        Columns of the file.
+    own_target : str or None
+        The one that the file itself sets apart.
+    columns : Columns
+        What was asked for.
+    needed_by : str or None
+        What cannot do without a target, for the error.
+    """
+    target = own_target if columns.target is None else columns.target
     if target is None and needed_by is not None:
-        raise ValueError(f"{needed_by} needs a target; name its column with --target: {enumerate_names(frame.names)}")
+        raise ValueError(f"{needed_by} needs a target; name its column with --target: {enumerate_names(known)}")
     apart = {"--target": target, "--weights": columns.weights, "--row-groups": columns.row_groups}
-    _check_apart(apart, frame.names)
-    dropped = _names("--drop", columns.drop, frame.names)
-    keep = _names("--keep", columns.keep, frame.names)
+    _check_apart(apart, known)
+    dropped = _names("--drop", columns.drop, known)
+    keep = _names("--keep", columns.keep, known)
     for option, name in apart.items():
         if name in dropped or name in keep:
             raise ValueError(
@@ -113,25 +171,11 @@ def prepare(
             )
     if both := sorted(set(keep) & set(dropped)):
         raise ValueError(f"--keep {shlex.quote(both[0])}: --drop leaves it out")
-    n_rows = frame.n_rows
-    if target is not None and drop_rows_without_target:
-        frame = frame.take_rows(~missing(frame.column(target)))
-    features = frame.keep(set(frame.names) - set(dropped) - set(apart.values()))
-    if not features.names:
+    apart_names = set(dropped) | set(apart.values())
+    features = [name for name in known if name not in apart_names]
+    if not features:
         raise ValueError("no column is left to rank")
-    _check_kinds(features)
-    return Table(
-        features,
-        y=None if target is None else _as_target(frame.column(target), target),
-        target=target,
-        target_written=None if target is None else frame.originals.get(target),
-        weights=None if columns.weights is None else _as_weights(frame.column(columns.weights), columns.weights),
-        row_groups=None
-        if columns.row_groups is None
-        else _as_groups(frame.column(columns.row_groups), columns.row_groups),
-        keep=tuple(keep),
-        n_rows_dropped=n_rows - frame.n_rows,
-    )
+    return Parts(target, columns.weights, columns.row_groups, features, keep)
 
 
 def _check_apart(apart: dict[str, str | None], known: Sequence[str]) -> None:
@@ -173,7 +217,7 @@ def _split(given: str, known: set[str]) -> list[str]:
     return parts
 
 
-def _as_target(values: np.ndarray, name: str) -> np.ndarray:
+def as_target(values: np.ndarray, name: str) -> np.ndarray:
     """A target without holes: numbers as they are, text as labels."""
     option = f"--target {shlex.quote(name)}"
     if n_missing := int(missing(values).sum()):
@@ -188,7 +232,7 @@ def _as_target(values: np.ndarray, name: str) -> np.ndarray:
     return values.astype(str) if holds == "text" else values
 
 
-def _as_weights(values: np.ndarray, name: str) -> np.ndarray:
+def as_weights(values: np.ndarray, name: str) -> np.ndarray:
     option = f"--weights {shlex.quote(name)}"
     if kind(values) != "number" or missing(values).any():
         raise ValueError(f"{option}: the column must hold a number in every row")

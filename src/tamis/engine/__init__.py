@@ -4,14 +4,15 @@ from tamis.engine._block_columns import BlockColumns
 from tamis.engine._class_moments import class_moments_of_blocks
 from tamis.engine._compressed import CompressedColumns, compress_rows, is_tall
 from tamis.engine._dask_blocks import DaskBlocks, as_known_array, is_dask
-from tamis.engine._file_blocks import FileBlocks, FileTable, TextLayout
+from tamis.engine._file_blocks import MEMORY, FileBlocks, FileTable, TextLayout, read_ahead, to_numpy
 from tamis.engine._finite import NonFiniteError
 from tamis.engine._permuted_targets import LinearModel, permuted_products
 from tamis.engine._products import ProductSums, sum_products
-from tamis.engine._row_blocks import ArrayBlocks, BlankedBlocks, RowBlocks
+from tamis.engine._row_blocks import ArrayBlocks, BlankedBlocks, LocalBlocks, RowBlocks
 from tamis.engine._row_errors import RowErrors, shape_of
 
 __all__ = [
+    "MEMORY",
     "ArrayBlocks",
     "BlankedBlocks",
     "BlockColumns",
@@ -20,6 +21,7 @@ __all__ = [
     "FileBlocks",
     "FileTable",
     "LinearModel",
+    "LocalBlocks",
     "NonFiniteError",
     "ProductSums",
     "RowBlocks",
@@ -31,6 +33,8 @@ __all__ = [
     "is_dask",
     "is_tall",
     "permuted_products",
+    "read_ahead",
     "shape_of",
     "sum_products",
+    "to_numpy",
 ]

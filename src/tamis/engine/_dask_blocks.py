@@ -87,7 +87,7 @@ def as_known_array(X: Any) -> tuple[Any, tuple[str, ...] | None]:
         names = tuple(str(name) for name in X.columns)
         if guilty := [f"'{name}'" for name, kind in X.dtypes.items() if getattr(kind, "kind", "O") not in "biuf"]:
             raise ValueError(f"columns {', '.join(guilty[:5])} of X are not numeric: encode or drop them first")
-        X = (X.astype(float) if len(set(X.dtypes)) > 1 else X).to_dask_array(lengths=True)
+        X = _array_of_frame(X)
     elif any(np.isnan(X.shape)):
         X = X.compute_chunk_sizes()
     if X.dtype.kind not in "biuf":
@@ -95,6 +95,32 @@ def as_known_array(X: Any) -> tuple[Any, tuple[str, ...] | None]:
     if X.shape[0] < 2 or X.shape[1] < 1:
         raise ValueError(f"X has {X.shape[0]} rows and {X.shape[1]} columns: at least 2 and 1 are needed")
     return X, names
+
+
+def _array_of_frame(frame: Any) -> Any:
+    """A data frame of numbers as an array whose chunks are its partitions; these are computed once for their lengths.
+
+    Not by ``to_dask_array``: reading may join small partitions, whose lengths are not those that it counts then.
+    """
+    import dask
+    import dask.array as da
+
+    kinds = set(frame.dtypes)
+    dtype = np.dtype(float) if len(kinds) > 1 else np.dtype(kinds.pop())
+    parts = frame.to_delayed()
+    lengths = dask.compute(*(dask.delayed(len)(part) for part in parts))
+    values = dask.delayed(_values, pure=True)
+    shapes = [(length, len(frame.columns)) for length in lengths]
+    arrays = [
+        da.from_delayed(values(part, dtype), shape, dtype)
+        for part, shape in zip(parts, shapes, strict=True)
+        if shape[0]
+    ]
+    return da.concatenate(arrays) if arrays else da.zeros((0, len(frame.columns)))
+
+
+def _values(part: Any, dtype: np.dtype) -> np.ndarray:
+    return part.to_numpy(dtype=dtype)
 
 
 def _precision(dtype: np.dtype) -> type:

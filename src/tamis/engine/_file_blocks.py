@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from tamis.engine._row_blocks import LocalBlocks
+from tamis.engine._row_blocks import LocalBlocks, Watch
 
 MEMORY = 2 * 2**30  # bytes, where nobody says how many
 _SHARE_OF_BLOCK = 1 / 16  # of the memory: blocks are read ahead, converted and moved, so that some copies exist at once
@@ -36,12 +36,15 @@ class TextLayout:
     encoding : str
     missing : tuple of str
         Cells that stand for no value.
+    names : tuple of str or None
+        Of the columns; None takes the first line as it is.
     """
 
     separator: str = ","
     decimal: str = "."
     encoding: str = "utf-8"
-    missing: tuple[str, ...] = ("", "NA", "NaN", "nan", "null", "NULL", "N/A", "n/a", "None", "?")
+    missing: tuple[str, ...] = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "?")
+    names: tuple[str, ...] | None = None
 
 
 class FileTable:
@@ -63,6 +66,8 @@ class FileTable:
     column_names : tuple of str
     n_rows : int
         Text is read once to know it.
+    watch : callable or None
+        Wraps the batches of a pass to report progress.
     """
 
     def __init__(
@@ -80,20 +85,33 @@ class FileTable:
             raise ValueError(f"cannot read {self.paths[0]} in blocks: '{self.suffix}' is none of {', '.join(_READERS)}")
         self.layout = TextLayout("\t" if self.suffix == ".tsv" else ",") if layout is None else layout
         self.memory = memory
+        self.watch: Watch | None = None
+        self._n_rows: int | None = None
         self._reader = _READERS[self.suffix]
-        self.schema = self._reader.schema(self.paths[0], self.layout)
+        self.schema = self._schema_of(self.paths[0])
         self.column_names = tuple(self.schema.names)
         for path in self.paths[1:]:
-            other = self._reader.schema(path, self.layout)
-            _check_same_columns(self.schema, self.paths[0], other, path)
-
-    @cached_property
-    def n_rows(self) -> int:
-        """Rows of all files together."""
+            _check_same_columns(self.schema, self.paths[0], self._schema_of(path), path)
         counts = [self._reader.count_rows(path, self.layout) for path in self.paths]
         if None not in counts:
-            return sum(count for count in counts if count is not None)
-        return sum(batch.num_rows for batch in self.batches([self.column_names[0]], self.rows_per_block(1)))
+            self.count(count or 0 for count in counts)
+
+    def _schema_of(self, path: Path) -> Any:
+        try:
+            return self._reader.schema(path, self.layout)
+        except (_arrow().ArrowException, OSError) as error:
+            raise ValueError(f"cannot read {path}: {str(error).partition(chr(10))[0]}") from error
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all files together."""
+        if self._n_rows is None:
+            self.count(batch.num_rows for batch in self.batches(self.schema.names[:1], self.rows_per_block(1)))
+        return int(self._n_rows or 0)
+
+    def count(self, sizes: Iterable[int]) -> None:
+        """Take down how many rows there are, given those of all batches of a pass."""
+        self._n_rows = sum(sizes)
 
     @property
     def n_bytes(self) -> int:
@@ -105,9 +123,40 @@ class FileTable:
         size = min(self.memory * _SHARE_OF_BLOCK, _MOST_BLOCK_BYTES)
         return max(_FEWEST_ROWS, int(size // (8 * max(n_columns, 1))))
 
-    def is_numeric(self, name: str) -> bool:
-        """Whether a column holds numbers or booleans."""
-        return _is_number(self.schema.field(name).type)
+    def select(self, columns: Sequence[str]) -> FileTable:
+        """The same rows of some of the columns."""
+        for name in columns:
+            self._check_known(name)
+        part = copy(self)
+        part.column_names = tuple(columns)
+        return part
+
+    def _check_known(self, name: str) -> None:
+        if name not in self.schema.names:
+            raise ValueError(f"{self.paths[0]} has no column '{name}'")
+
+    def kind(self, name: str) -> str:
+        """What a column holds: "number", "boolean", "date", "text" or "other"."""
+        from pyarrow import types
+
+        kind = self.schema.field(name).type
+        if types.is_dictionary(kind):
+            kind = kind.value_type
+        if types.is_boolean(kind):
+            return "boolean"
+        if _is_number(kind):
+            return "number"
+        if types.is_date(kind) or types.is_timestamp(kind):
+            return "date"
+        is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+        return "text" if is_text else "other"
+
+    def watched(self, batches: Iterator[T], purpose: str) -> Iterator[T]:
+        """Batches of a pass over the files, whose progress is reported where anybody watches."""
+        if self.watch is None:
+            return batches
+        n_blocks = None if self._n_rows is None else -(-self._n_rows // self.rows_per_block(len(self.column_names)))
+        return iter(self.watch(batches, n_blocks, purpose))
 
     def batches(self, columns: Sequence[str], n_rows: int) -> Iterator[Any]:
         """Record batches of at most so many rows, of the given columns, of one file after the other."""
@@ -119,9 +168,9 @@ class FileTable:
 
     def read_column(self, name: str) -> np.ndarray:
         """All rows of one column: numbers as such, with NaN where one is missing; else objects, None where missing."""
-        if name not in self.column_names:
-            raise ValueError(f"{self.paths[0]} has no column '{name}'")
-        parts = [_to_numpy(batch.column(0)) for batch in self.batches([name], self.rows_per_block(1))]
+        self._check_known(name)
+        parts = [to_numpy(batch.column(0)) for batch in self.batches([name], self.rows_per_block(1))]
+        self.count(map(len, parts))
         return np.concatenate(parts) if parts else np.empty(0)
 
     def blocks(self, columns: Sequence[str] | None = None) -> FileBlocks:
@@ -139,7 +188,7 @@ class FileBlocks(LocalBlocks):
     """
 
     def __init__(self, files: FileTable, columns: Sequence[str]) -> None:
-        if guilty := [f"'{name}'" for name in columns if not files.is_numeric(name)]:
+        if guilty := [f"'{name}'" for name in columns if files.kind(name) not in ("number", "boolean")]:
             raise ValueError(
                 f"column{'s' * (len(guilty) > 1)} {', '.join(guilty[:5])} of {files.paths[0]} "
                 f"{'are' if len(guilty) > 1 else 'is'} not numeric: leave out what is no number, or encode it first"
@@ -163,7 +212,7 @@ class FileBlocks(LocalBlocks):
     def _block(self, batch: Any, names: Sequence[str]) -> np.ndarray:
         block = np.empty((batch.num_rows, len(names)), dtype=self.dtype, order="F")
         for place, name in enumerate(names):
-            block[:, place] = _to_numpy(batch.column(name))
+            block[:, place] = to_numpy(batch.column(name))
         return block
 
 
@@ -237,7 +286,7 @@ def _as_decimal(kind: Any) -> Any:
     return pa.float64() if _is_number(kind) and kind != pa.bool_() else kind
 
 
-def _to_numpy(column: Any) -> np.ndarray:
+def to_numpy(column: Any) -> np.ndarray:
     """An Arrow column as numpy: numbers in double or single precision, NaN where one is missing; else objects."""
     from pyarrow import compute, types
 
@@ -330,7 +379,12 @@ class _Text(_Reader):
         types = {} if schema is None else {field.name: field.type for field in schema}
         return csv.open_csv(
             path,
-            read_options=csv.ReadOptions(block_size=_STREAM_BYTES, encoding=layout.encoding),
+            read_options=csv.ReadOptions(
+                block_size=_STREAM_BYTES,
+                encoding=layout.encoding,
+                column_names=layout.names,
+                skip_rows=0 if layout.names is None else 1,
+            ),
             parse_options=csv.ParseOptions(delimiter=layout.separator, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
                 column_types=types,

@@ -11,7 +11,7 @@ from tamis.kernels.arrays.tolerances import ROUNDING
 def scores_of_copies(
     ranker: Ranker, ranking: Ranking, candidates: Candidates, y: np.ndarray | None, seeds: list[int]
 ) -> list[tuple[np.ndarray, np.ndarray]] | None:
-    """Scores of the features and of their copies, a pair per draw, where the ranker scores all permuted copies without ranking; None where not."""
+    """Scores of the features and of their copies, a pair per draw; None where a method has to rank them."""
     if candidates.in_blocks:
         of_copies: np.ndarray | None = ranker.scores_of_copies_in_blocks(candidates, y, seeds)
     else:

@@ -160,7 +160,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         elif self.conditional:
             why = "conditional=True needs the rows in memory"
         elif UNGROUPED not in candidates.provides:
-            why = f"{candidates.noun}s of columns need the rows in memory"
+            why = "copies of groups of columns need the rows in memory (text and missing values make groups)"
         elif candidates.sample_weight is not None:
             why = "rows with weights are permuted in memory only"
         else:

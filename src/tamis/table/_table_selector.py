@@ -16,8 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._sklearn import HasMethods, InvalidParameterError, StrOptions, fit_context
 from tamis.base import GROUPS_CONSTRAINT, Ranker, StopDecision
+from tamis.base._row_blocks import check_takes_blocks
 from tamis.base._summary import as_frame, columns_as_html
 from tamis.base._validation import check_one_target, check_weights, frame_library
+from tamis.engine import FileTable
 from tamis.rank.forward._gram_schmidt import GramSchmidt
 from tamis.table._by_source import (
     best_of_each,
@@ -31,6 +33,7 @@ from tamis.table._by_source import (
 )
 from tamis.table._check_table import find
 from tamis.table._encode import encode
+from tamis.table._encode_files import encode_files
 from tamis.table._encoded import Encoded
 from tamis.table._findings import Findings
 from tamis.table._outside_encoder import encode_by
@@ -148,7 +151,8 @@ class TableSelector(SelectorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : data frame, mapping from names to arrays, or array, of shape (n_samples, n_features)
+        X : data frame, mapping from names to arrays, array, or FileTable, of shape (n_samples, n_features)
+            Files of a :class:`tamis.engine.FileTable` are read in blocks of rows, for rankers that rest on sums.
         y : array-like of shape (n_samples,), default=None
             Numbers or labels; not needed by unsupervised rankers.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -163,6 +167,8 @@ class TableSelector(SelectorMixin, BaseEstimator):
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # a fit that fails must not leave what an earlier one found
         ranker = self._fresh_ranker(sample_weight)
+        if isinstance(X, FileTable):
+            return self._fit_files(ranker, X, y, sample_weight, row_groups)
         X = self._read_input(X, reset=True)
         source = read_source(X)
         if source.n_rows < 2:
@@ -174,6 +180,27 @@ class TableSelector(SelectorMixin, BaseEstimator):
             check_one_target(ranker, y)
         weight = check_weights(sample_weight, source.numbers)
         encoded = self._encode(X, source, y, ranker, None if weight is None else np.flatnonzero(weight))
+        self._frame_library = frame_library(X)
+        return self._fit_encoded(ranker, source, encoded, y, sample_weight, row_groups)
+
+    def _fit_files(
+        self, ranker: Ranker, files: FileTable, y: Any, sample_weight: Any, row_groups: Any
+    ) -> TableSelector:
+        """Rank columns of files, encoded block by block: no more than a block is in memory at a time."""
+        check_takes_blocks(ranker)
+        if not isinstance(self.encoder, str) or self.missing == "pass":
+            what = "missing='pass'" if self.missing == "pass" else f"encoder={self.encoder!r}"
+            raise ValueError(f"{what} needs all rows in memory, and files are read in blocks: leave it out")
+        self.feature_names_in_ = np.array(files.column_names, dtype=object)
+        self.n_features_in_ = len(files.column_names)
+        source, encoded = encode_files(files, refuse_missing=self.missing == "error")
+        self._frame_library = None
+        return self._fit_encoded(ranker, source, encoded, read_target(y, source.n_rows), sample_weight, row_groups)
+
+    def _fit_encoded(
+        self, ranker: Ranker, source: Source, encoded: Encoded, y: Any, sample_weight: Any, row_groups: Any
+    ) -> TableSelector:
+        """Rank the encoded columns, and tell of the source columns."""
         if not encoded.names:
             raise ValueError(f"no column of X can be ranked: {causes(encoded.not_ranked, source)}")
         forced = find_columns(source, "keep", ranker.keep)
@@ -183,7 +210,7 @@ class TableSelector(SelectorMixin, BaseEstimator):
         self.ranker_ = ranker.fit(encoded.table, y, **{name: v for name, v in given.items() if v is not None})
         self._store(encoded, source, forced)
         self.findings_ = self._find(source, y)
-        self._frame_library, self._places = frame_library(X), encoded.places
+        self._places = encoded.places
         return self
 
     def _validate_params(self) -> None:

@@ -1,0 +1,292 @@
+"""Tables larger than the memory that a command may take: rows are read in blocks, here or by a cluster of dask."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis.base import Ranker
+from tamis.cli._environment import Environment
+from tamis.cli._methods import kebab
+from tamis.cli._naming import columns_hold, drop_option
+from tamis.cli._options import UNITS
+from tamis.cli._progress import show_reading
+from tamis.cli._read import check_source, format_suffix
+from tamis.cli._read_text import TextFormat, find_layout
+from tamis.cli._sources import STANDARD_INPUT, find_files
+from tamis.cli._table import Columns, Parts, as_target, as_weights, find_parts
+
+if TYPE_CHECKING:
+    from tamis import TableSelector
+    from tamis.engine import FileTable
+
+_FORMATS = (".parquet", ".arrow", ".feather", ".ipc", ".csv", ".tsv")
+_TEXT = (".csv", ".tsv")
+_COPIES = 3  # of a table that exist at once where it is read and ranked in memory
+_BYTES_PER_CHARACTER = 2.0  # of a table of text, read into memory
+_COMPRESSION = 8.0  # of text by gzip
+_WRITABLE = (".parquet", ".arrow", ".feather", ".ipc", ".csv")
+
+
+@dataclass(frozen=True)
+class LargeTable:
+    """Features and target of files whose rows are not in memory.
+
+    Attributes
+    ----------
+    files : FileTable
+        All columns.
+    names : list of str
+        Of the features.
+    y, weights : ndarray or None
+    target : str or None
+    keep : tuple of str
+    notes : tuple of str
+    scheduler : str or None
+        Address of the cluster that reads the rows.
+    in_dask : bool
+        Whether partitions of dask are read, and no blocks.
+    """
+
+    files: FileTable
+    names: list[str]
+    y: np.ndarray | None
+    weights: np.ndarray | None
+    target: str | None
+    keep: tuple[str, ...]
+    notes: tuple[str, ...]
+    scheduler: str | None = None
+    in_dask: bool = False
+    row_groups: None = None
+    n_rows_dropped: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.files.n_rows
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.names)
+
+
+def is_large(args: argparse.Namespace, ranker: Ranker) -> bool:
+    """Whether the files are to be read in blocks: as asked, or as their size and the memory say."""
+    if args.scheduler is not None and args.engine != "dask":
+        raise ValueError("--scheduler is for --engine dask")
+    if args.engine in ("blocks", "dask"):
+        return True
+    paths = [] if STANDARD_INPUT in args.file else find_files(args.file, several=args.glob)
+    suffix = _suffix(args, paths)
+    if args.engine == "memory" or suffix not in _FORMATS:
+        return False
+    size = sum(_size_in_memory(path, suffix) for path in paths if path.is_file())
+    budget = _free_memory() / 2 if args.memory is None else args.memory
+    if _COPIES * size <= budget:
+        return False
+    if "row_blocks" in ranker.provides:
+        return True
+    if args.memory is None:  # it may go well
+        return False
+    from tamis.base._row_blocks import TAKE_ROW_BLOCKS
+
+    raise ValueError(
+        f"{kebab(type(ranker).__name__)} needs all rows in memory, where they and what is computed of them take about "
+        f"{_in_words(_COPIES * size)}: give so much --memory, or use a method that reads them in blocks: "
+        f"{', '.join(map(kebab, TAKE_ROW_BLOCKS))}"
+    )
+
+
+def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker], text_format: TextFormat) -> LargeTable:
+    """Open the files and read the target; the features stay where they are."""
+    from tamis.engine import FileTable
+
+    paths = find_files(args.file, several=args.glob)
+    suffix = _suffix(args, paths)
+    for path in paths:
+        check_source(path, suffix)
+    if suffix not in _FORMATS:
+        raise ValueError(f"{paths[0]}: only {', '.join(_FORMATS)} are read in blocks, not '{suffix}'")
+    if args.row_groups is not None or args.drop_rows_without_target:
+        option = "--row-groups" if args.row_groups is not None else "--drop-rows-without-target"
+        raise ValueError(f"{option} needs the rows in memory: give more --memory, or say --engine memory")
+    layout = find_layout(paths[0], suffix, text_format) if suffix in _TEXT else None
+    memory = int(_free_memory() / 2) if args.memory is None else args.memory
+    files = FileTable(paths, layout=layout, memory=memory, suffix=suffix)
+    files.watch = None if args.quiet or args.json else partial(show_reading, env)
+    parts = find_parts(
+        list(files.column_names),
+        None,
+        Columns(args.target, args.weights, None, args.drop, args.keep),
+        needed_by=kebab(method.__name__) if method.supervised else None,
+    )
+    y, weights = _read_apart(files, parts)
+    note = f"{_in_words(files.n_bytes)} in {files.n_rows} rows and {len(files.column_names)} columns, read in blocks"
+    table = LargeTable(
+        files,
+        parts.features,
+        y,
+        weights,
+        parts.target,
+        tuple(parts.keep),
+        (note,),
+        args.scheduler,
+        args.engine == "dask",
+    )
+    if not args.json:
+        env.say(note)
+    return table
+
+
+def fit_large(ranker: Ranker, table: LargeTable, missing: str) -> Ranker | TableSelector:
+    """Rank the features by sums over blocks of their rows."""
+    from tamis import TableSelector
+
+    if table.in_dask:
+        return _fit_dask(ranker, table)
+    selector = TableSelector(ranker, missing=missing)
+    return selector.fit(table.files.select(table.names), table.y, sample_weight=table.weights)
+
+
+def _fit_dask(ranker: Ranker, table: LargeTable) -> Ranker:
+    """The same on partitions of dask, which a cluster may hold; columns must be numbers."""
+    try:
+        import dask.dataframe as dd
+    except ImportError:
+        raise ImportError("--engine dask needs dask; install it with: pip install 'tamis[scale]'") from None
+    paths = [str(path) for path in table.files.paths]
+    if table.files.suffix == ".parquet":
+        frame = dd.read_parquet(paths, columns=table.names)
+    elif table.files.suffix in _TEXT:
+        layout = table.files.layout
+        frame = dd.read_csv(paths, sep=layout.separator, decimal=layout.decimal, usecols=table.names)[table.names]
+    else:
+        raise ValueError(f"--engine dask reads .parquet, .csv and .tsv, not {table.files.suffix}")
+    others = [name for name in table.names if table.files.kind(name) not in ("number", "boolean")]
+    if others:
+        raise ValueError(
+            f"--engine dask ranks numbers, and {columns_hold(others)} others: leave them out with {drop_option(others)}"
+        )
+    given = {} if table.weights is None else {"sample_weight": table.weights}
+    with _cluster(table.scheduler):
+        return ranker.fit(frame, table.y, **given)
+
+
+@contextlib.contextmanager
+def _cluster(address: str | None) -> Iterator[None]:
+    """Computations go to the cluster at that address; without one, to the threads of this process."""
+    if address is None:
+        yield
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ImportError("--scheduler needs distributed; install it with: pip install 'tamis[scale]'") from None
+    try:
+        client = Client(address, timeout=20)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--scheduler {address}: no cluster answers there ({type(error).__name__})") from None
+    with client:
+        yield
+
+
+def write_large(path: Path, table: LargeTable, features: Iterable[str]) -> None:
+    """Write the given features and the target, in batches; the file is moved to its place when it is complete."""
+    wanted = set(features) | {table.target}
+    names = [name for name in table.files.column_names if name in wanted]
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with _writer(part, path.suffix.lower(), table.files, names) as write_batch:
+            for batch in table.files.batches(names, table.files.rows_per_block(len(names))):
+                write_batch(batch)
+        os.replace(part, path)
+    except BaseException:  # Ctrl-C too
+        part.unlink(missing_ok=True)
+        raise
+
+
+def check_writable_large(path: Path) -> None:
+    """Refuse formats that are not written in batches, before any work is done."""
+    if path.suffix.lower() not in _WRITABLE:
+        raise ValueError(f"--out {path}: a table larger than memory is written as {', '.join(_WRITABLE)}")
+
+
+@contextlib.contextmanager
+def _writer(part: Path, suffix: str, files: FileTable, names: Sequence[str]) -> Iterator[Callable[[Any], None]]:
+    """Writes record batches of the given columns."""
+    import pyarrow as pa
+    from pyarrow import csv, ipc, parquet
+
+    schema = pa.schema([files.schema.field(name) for name in names])
+    if suffix == ".parquet":
+        opened: Any = parquet.ParquetWriter(part, schema)
+    else:
+        opened = csv.CSVWriter(part, schema) if suffix == ".csv" else ipc.new_file(str(part), schema)
+    with opened as writer:
+        yield lambda batch: writer.write_batch(batch.select(list(names)))
+
+
+def _read_apart(files: FileTable, parts: Parts) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Target and weights, in memory."""
+    y = weights = None
+    if parts.target is not None:
+        y = as_target(_as_read(files, parts.target), parts.target)
+    if parts.weights is not None:
+        weights = as_weights(_as_read(files, parts.weights), parts.weights)
+    return y, weights
+
+
+def _as_read(files: FileTable, name: str) -> np.ndarray:
+    """A column as a table in memory has it: whole numbers as such."""
+    if files.kind(name) == "date":
+        raise ValueError(f"--target {shlex.quote(name)}: the column holds dates; a target is numbers or labels")
+    values = files.read_column(name)
+    if values.dtype.kind == "f" and np.all(np.isfinite(values)) and np.all(values == np.round(values)):
+        return values.astype(np.int64)
+    return values
+
+
+def _suffix(args: argparse.Namespace, paths: Sequence[Path]) -> str:
+    if args.format is not None:
+        return f".{args.format.lower().removeprefix('.')}"
+    return format_suffix(paths[0]) if paths else ".csv"
+
+
+def _size_in_memory(path: Path, suffix: str) -> float:
+    """Bytes that a file takes in memory, about."""
+    size = path.stat().st_size
+    if suffix in _TEXT:
+        return size * _BYTES_PER_CHARACTER * (_COMPRESSION if path.suffix.lower() == ".gz" else 1.0)
+    if suffix == ".parquet":
+        with contextlib.suppress(ImportError, OSError, ValueError):
+            from pyarrow import parquet
+
+            metadata = parquet.read_metadata(path)
+            return max(8.0 * metadata.num_rows * metadata.num_columns, size)
+    return size
+
+
+def _free_memory() -> int:
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not on every system
+        from tamis.engine import MEMORY
+
+        return 2 * MEMORY
+
+
+def _in_words(n_bytes: float) -> str:
+    for unit in ("TB", "GB", "MB"):
+        if n_bytes >= (size := UNITS[unit[0]]):
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes / 2**10:.0f} kB"

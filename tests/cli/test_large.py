@@ -1,0 +1,190 @@
+"""Tables larger than the memory that a command may take."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from tamis.cli import _large as large_module
+
+N = 4000
+
+
+@pytest.fixture
+def table():
+    rng = np.random.RandomState(0)
+    columns = {f"x{j}": rng.standard_normal(N) for j in range(8)}
+    columns["city"] = rng.choice(["Lyon", "Nice", "Paris"], N)
+    columns["y"] = columns["x0"] - columns["x3"] + (columns["city"] == "Nice") + rng.standard_normal(N)
+    columns["x5"] = pa.array(columns["x5"], mask=rng.uniform(size=N) < 0.1)
+    columns["w"] = rng.randint(1, 3, N)
+    return pa.table(columns)
+
+
+@pytest.fixture
+def parts(table, tmp_path):
+    parquet.write_table(table.slice(0, 1500), tmp_path / "part-0.parquet")
+    parquet.write_table(table.slice(1500), tmp_path / "part-1.parquet")
+    return str(tmp_path / "part-*.parquet")
+
+
+def kept(tamis, *arguments):
+    outcome = tamis("select", *arguments, "--json")
+    assert outcome.code == 0, outcome.err
+    return outcome.json
+
+
+@pytest.mark.parametrize("option", ["--drop", "--weights"])
+def test_blocks_keep_what_memory_keeps(tamis, parts, option):
+    options = ["--glob", parts, "--target", "y", option, "w"]
+    in_blocks = kept(tamis, *options, "--memory", "200kB")
+    in_memory = kept(tamis, *options, "--memory", "1GB")
+    names = [feature["name"] for feature in in_blocks["features"]]
+    assert names == [feature["name"] for feature in in_memory["features"]]
+    assert sorted(names) == ["city", "x0", "x3"]
+    for one, other in zip(in_blocks["features"], in_memory["features"], strict=True):
+        assert one["score"] == pytest.approx(other["score"], rel=1e-8)
+    assert "read in blocks" in in_blocks["notes"][0]
+    assert "missing values at the mean" in in_blocks["encoding"]["x5"]
+    assert in_blocks["n_rows"] == N
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz"])
+def test_text_is_read_in_blocks_as_it_is_written(tamis, table, tmp_path, suffix):
+    path = tmp_path / f"table{suffix}"
+    separator = "\t" if suffix == ".tsv" else ";"
+    with pa.CompressedOutputStream(str(path), "gzip") if suffix.endswith(".gz") else pa.OSFile(str(path), "wb") as file:
+        csv.write_csv(table, file, csv.WriteOptions(delimiter=separator))
+    found = kept(tamis, str(path), "--target", "y", "--drop", "w", "--engine", "blocks")
+    assert sorted(feature["name"] for feature in found["features"]) == ["city", "x0", "x3"]
+
+
+def test_decimal_commas_are_found_in_the_first_lines(tamis, tmp_path):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((500, 3))
+    y = X[:, 1] + 0.1 * rng.standard_normal(500)
+    lines = [";".join(f"{value:.4f}".replace(".", ",") for value in row) for row in np.column_stack([X, y])]
+    (tmp_path / "t.csv").write_text(" a ;b;;y\n" + "\n".join(lines) + "\n")
+    found = kept(tamis, str(tmp_path / "t.csv"), "--target", "y", "--engine", "blocks")
+    assert [feature["name"] for feature in found["features"]] == ["b"]
+    ranked = tamis("rank", tmp_path / "t.csv", "--target", "y", "--engine", "blocks", "--json")
+    assert set(ranked.names) == {"a", "b", "column_3"}
+
+
+@pytest.mark.parametrize("name", ["kept.parquet", "kept.csv", "kept.arrow"])
+def test_kept_columns_are_written_in_batches(tamis, parts, table, tmp_path, name):
+    found = kept(
+        tamis, "--glob", parts, "--target", "y", "--drop", "w", "--memory", "200kB", "--out", str(tmp_path / name)
+    )
+    path = tmp_path / name
+    written = {
+        ".parquet": parquet.read_table,
+        ".csv": csv.read_csv,
+        ".arrow": lambda path: pa.ipc.open_file(str(path)).read_all(),
+    }[path.suffix](path)
+    assert set(written.column_names) == {"y", *(feature["name"] for feature in found["features"])}
+    np.testing.assert_allclose(written.column("y").to_numpy(), table.column("y").to_numpy())
+    assert not list(tmp_path.glob(".kept*"))
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index")  # of dask
+def test_dask_reads_the_same_rows(tamis, parts):
+    found = kept(tamis, "--glob", parts, "--target", "y", "--drop", "w,city,x5", "--engine", "dask")
+    assert sorted(feature["name"] for feature in found["features"]) == ["x0", "x3"]
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index")
+def test_a_cluster_is_found_by_its_address(tamis, parts):
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+        address = cluster.scheduler_address
+        options = ["--drop", "w,city,x5", "--engine", "dask", "--scheduler", address]
+        found = kept(tamis, "--glob", parts, "--target", "y", *options)
+    assert sorted(feature["name"] for feature in found["features"]) == ["x0", "x3"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--memory", "much"], "must be a size such as 2GB"),
+        (["--memory", "0"], "must be a size such as 2GB"),
+        (["--memory", "200kB", "--method", "relief-f"], "relief-f needs all rows in memory.*gram-schmidt"),
+        (["--memory", "200kB", "--stop", "cross-validation"], "CrossValidation needs the rows in memory"),
+        (["--engine", "blocks", "--drop-rows-without-target"], "needs the rows in memory: give more --memory"),
+        (["--scheduler", "tcp://127.0.0.1:1"], "--scheduler is for --engine dask"),
+        (["--engine", "dask"], "ranks numbers, and column 'city' holds others: leave them out with --drop city"),
+        (["--engine", "blocks", "--out", "kept.npz"], "larger than memory is written as .parquet"),
+        (["--engine", "blocks", "--missing", "error"], r"missing values in 'x5' \(\d+\)"),
+        (["--engine", "blocks", "--target", "z"], "no such column"),
+    ],
+)
+def test_what_cannot_be_done_is_said_at_once(tamis, parts, options, message):
+    target = [] if "--target" in options else ["--target", "y"]
+    outcome = tamis("select", "--glob", parts, *target, *options)
+    assert outcome.code == 2
+    assert re.search(message, outcome.err), outcome.err
+
+
+def test_formats_without_rows_of_their_own_stay_in_memory(tamis, tmp_path):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((100, 3))
+    np.savez(tmp_path / "t.npz", X=X, y=X[:, 0])
+    found = kept(tamis, str(tmp_path / "t.npz"), "--memory", "1kB")
+    assert found["features"][0]["name"] == "x0"
+    outcome = tamis("select", tmp_path / "t.npz", "--engine", "blocks")
+    assert outcome.code == 2
+    assert "are read in blocks, not '.npz'" in outcome.err
+
+
+def test_without_a_word_on_memory_what_needs_rows_is_read_as_before(tamis, parts, monkeypatch):
+    monkeypatch.setattr(large_module, "_free_memory", lambda: 1000)
+    outcome = tamis("rank", "--glob", parts, "--target", "y", "--method", "tree-selector", "--json")
+    assert outcome.code == 0
+    assert outcome.json["notes"] == ["read 4000 rows of 2 files"]
+
+
+def test_files_that_are_cut_short_are_refused(tamis, parts, tmp_path):
+    path = tmp_path / "part-1.parquet"
+    path.write_bytes(path.read_bytes()[:2000])
+    outcome = tamis("select", "--glob", parts, "--target", "y", "--engine", "blocks")
+    assert outcome.code == 2
+    assert "part-1.parquet" in outcome.err
+
+
+def test_a_table_of_many_times_the_memory_is_ranked_within_it(tmp_path):
+    """60 MB of numbers: half of it is more than the process takes beside what it takes for a small table."""
+    rng = np.random.RandomState(0)
+    with parquet.ParquetWriter(
+        tmp_path / "big.parquet", pa.schema([(f"x{j}", pa.float64()) for j in range(50)])
+    ) as file:
+        for _ in range(15):
+            X = rng.standard_normal((10_000, 50)).round(2)
+            X[:, 7] += 2 * X[:, 3]
+            file.write_table(pa.table(list(X.T), names=[f"x{j}" for j in range(50)]))
+    small = pa.table([rng.standard_normal(1000) for _ in range(50)], names=[f"x{j}" for j in range(50)])
+    parquet.write_table(small, tmp_path / "small.parquet")
+
+    def peak(name):
+        code = (
+            "import resource, sys; from tamis.cli import main; "
+            f"code = main(['select', {str(tmp_path / name)!r}, '--target', 'x7', '--stop', '3', '--memory', '8MB', "
+            "'--engine', 'blocks', '--json']); "
+            "print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        report, numbers = done.stdout.strip().rsplit("\n", 1)
+        exit_code, megabytes = map(int, numbers.split())
+        assert exit_code == 0
+        return json.loads(report), megabytes
+
+    report, megabytes = peak("big.parquet")
+    _, baseline = peak("small.parquet")
+    assert report["features"][0]["name"] == "x3"
+    assert report["n_rows"] == 150_000
+    assert megabytes - baseline < 30
