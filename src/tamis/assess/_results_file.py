@@ -7,16 +7,18 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import joblib
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from scipy import sparse
 from sklearn.base import BaseEstimator
+
+from tamis.base import open_parallel
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -115,9 +117,7 @@ def run_tasks(
         known = {key: file.rows(key, fingerprints[key]) for key in tasks}
         found = {key: rows for key, rows in known.items() if rows is not None}
     pending = [key for key in tasks if key not in found]
-    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-        delayed(_run_keyed)(run, key, tasks[key]) for key in pending
-    )
+    results = open_parallel(n_jobs, "generator_unordered")(delayed(_run_keyed)(run, key, tasks[key]) for key in pending)
     try:
         for key, rows in results:
             found[key] = rows
@@ -128,7 +128,8 @@ def run_tasks(
     except BaseException:  # Ctrl-C too: what is finished is saved, and the rest is given up without a further word
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*tasks which were still being processed", category=UserWarning)
-            results.close()
+            if isinstance(results, Generator):
+                results.close()
         raise
     return {key: found[key] for key in tasks}
 

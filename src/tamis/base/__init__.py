@@ -15,6 +15,7 @@ from tamis.base._groups import GROUPS_CONSTRAINT, read_groups
 from tamis.base._linear_model import LinearModel, check_model_columns, predictions
 from tamis.base._model_weights import fit_weighted, score_weighted, weight_parameters
 from tamis.base._nothing_kept import NothingKeptWarning
+from tamis.base._parallel import open_parallel
 from tamis.base._progress import finish, heartbeat, interrupt, interruption, note_interruption, run_in_background, track
 from tamis.base._ranker import CAPABILITIES, Ranker, arranged, fresh
 from tamis.base._ranking import Ranking, Step, StopDecision
@@ -58,6 +59,7 @@ __all__ = [
     "interruption",
     "n_to_eliminate",
     "note_interruption",
+    "open_parallel",
     "predictions",
     "rankings_at",
     "read_groups",

@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from tamis._sklearn import get_namespace, safe_indexing
 from tamis.base._groups import read_groups
+from tamis.base._parallel import SentOnce
 from tamis.base._ranking import Ranking, StopDecision
 from tamis.engine import BlockColumns, RowBlocks
 from tamis.kernels.arrays.columns import Columns, as_columns
@@ -27,7 +28,7 @@ ROWS = "rows"  # some of the rows can be set apart: they are in memory
 PERMUTED_COPIES = "permuted_copies"  # candidates can be ranked among copies of them whose rows are permuted
 
 
-class Candidates(ABC):
+class Candidates(SentOnce, ABC):
     """What a ranker orders, and all that rankers and rules may ask of it.
 
     Attributes
@@ -71,6 +72,11 @@ class Candidates(ABC):
         self._block_columns: dict[bool, Columns] = {}
         if isinstance(table, RowBlocks):
             self.provides = self.provides - {ROWS}  # type: ignore[misc]
+
+    def n_bytes(self) -> int:
+        """Size of the table, where it is in memory."""
+        table = self.table.data if sparse.issparse(self.table) else self.table
+        return int(getattr(table, "nbytes", 0))
 
     @property
     def in_blocks(self) -> bool:

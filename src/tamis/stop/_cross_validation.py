@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone, is_classifier
@@ -26,6 +26,7 @@ from tamis.base import (
     StopDecision,
     StoppingRule,
     finish,
+    open_parallel,
     rankings_at,
     score_weighted,
     split_rows,
@@ -138,7 +139,7 @@ class CrossValidation(StoppingRule, name="cross-validation"):
             kept_rows=ranker._kept_rows,
             row_groups=candidates.row_groups,
         )
-        with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
+        with open_parallel(self.n_jobs) as parallel:
             results = parallel(
                 delayed(_fold_scores)(ranker, estimator, self.scoring, candidates, y, train, test, sizes)
                 for train, test in folds

@@ -25,6 +25,7 @@ from tamis.base import (
     arranged,
     finish,
     note_interruption,
+    open_parallel,
     track,
 )
 from tamis.kernels.arrays.copies import place_columns
@@ -222,7 +223,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         unit = spread_units(ranker.spread_by_chance(candidates))
         try:
             with (
-                Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel,
+                open_parallel(self.n_jobs) as parallel,
                 closing(self._batches(parallel, ranker, ranking, candidates, y, seeds, kept)) as batches,
                 closing(track(ranker, batches, task_name="probe", total=len(seeds), interruptible=False)) as watched,
             ):

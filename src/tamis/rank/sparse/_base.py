@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions, safe_indexing
@@ -25,6 +25,7 @@ from tamis.base import (
     finish,
     fresh,
     interruption,
+    open_parallel,
     track,
 )
 from tamis.rank._linear_problem import LinearProblem
@@ -261,7 +262,7 @@ class PenalizedRanker(WeightedRanker):
         if folds is None:
             return float(grid[0]) * _UNVALIDATED, "; a class has too few rows to cross-validate the penalty"
         alphas = grid * self._units(problem)[0]
-        with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
+        with open_parallel(self.n_jobs) as parallel:
             results = parallel(
                 delayed(fresh(self)._fold_errors)(candidates, y, problem, train, test, alphas) for train, test in folds
             )
