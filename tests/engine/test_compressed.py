@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from tamis.engine import RowErrors, compress_rows, is_tall, shape_of
 from tamis.engine import _compressed as compressed_module
@@ -88,9 +89,16 @@ def test_errors_of_rows_are_those_of_models_without_the_row(weighted):
     np.testing.assert_allclose(kurtosis, share @ (plain / spread) ** 4 - 3, rtol=1e-9)
 
 
-def test_tall_is_dense_double_and_much_longer_than_wide():
+def test_tall_is_much_longer_than_wide():
     assert is_tall(np.empty((100_000, 200)), 1)
-    assert not is_tall(np.empty((100_000, 200), dtype=np.float32), 1)
+    assert is_tall(np.empty((100_000, 200), dtype=np.float32), 1)
+    assert is_tall(sparse.csr_array((100_000, 200)), 1)
+    assert not is_tall(np.empty((100_000, 200), dtype=np.float16), 1)
     assert not is_tall(np.empty((1000, 200)), 1)
     assert not is_tall(np.empty((100_000, 2000)), 1)
     assert not is_tall(np.empty((1000, 3)), 1)  # small
+
+
+def test_where_products_are_needed_in_any_case_tall_is_longer_than_wide():
+    assert is_tall(np.empty((5, 4)), needs_products=True)
+    assert not is_tall(np.empty((4, 4)), needs_products=True)

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from tamis._sklearn import get_namespace, safe_indexing
 from tamis.base._groups import read_groups
 from tamis.base._ranking import Ranking, StopDecision
+from tamis.engine import CompressedColumns, compress_rows, is_tall
 from tamis.kernels.arrays.columns import Columns, as_columns
 
 # What candidates may provide, besides what the ranker does; rules name in ``requires`` what they need.
@@ -46,8 +47,6 @@ class Candidates(ABC):
         Candidates that are neither ranked nor kept; their columns are constant.
     is_discrete : ndarray of bool, of shape (n_columns,)
         Columns whose values are labels, for methods that tell them from quantities.
-    compressed : tuple or None
-        What a method computed of a tall table and its target, for rules that look at these again.
     provides : frozenset of str
         What rules may require of them.
     """
@@ -65,7 +64,7 @@ class Candidates(ABC):
         self.keep = np.empty(0, dtype=np.int64)
         self.excluded = np.empty(0, dtype=np.int64)
         self.is_discrete = np.zeros(table.shape[1], dtype=bool)
-        self.compressed: tuple[Any, ...] | None = None
+        self._compressed: tuple[dict[str, Any], CompressedColumns] | None = None
 
     @property
     @abstractmethod
@@ -163,6 +162,44 @@ class Candidates(ABC):
     def as_columns(self, *, fit_intercept: bool) -> Columns:
         """All features behind the candidates as an operator: their norms and products, weighted and centered."""
         return as_columns(self.table, self.sample_weight, fit_intercept=fit_intercept)
+
+    def compressed_rows(
+        self,
+        values: np.ndarray | None = None,
+        *,
+        fit_intercept: bool = True,
+        sample_weight: np.ndarray | None = None,
+        needs_products: bool = False,
+        dtype: Any = None,
+    ) -> CompressedColumns | None:
+        """The square table that stands for a tall one in all that depends on products of columns; else None.
+
+        It is kept for rules that look at the same table and target again.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, n_targets), default=None
+            Targets, which are compressed beside the columns.
+        fit_intercept : bool, default=True
+            Center columns and targets.
+        sample_weight : ndarray of shape (n_samples,), default=None
+            In the place of the candidates' own.
+        needs_products : bool, default=False
+            Whether the method takes all products of columns in any case, see :func:`tamis.engine.is_tall`.
+        dtype : data-type, default=None
+            Of the compressed columns; None is that of the table.
+        """
+        if not is_tall(self.table, 0 if values is None else values.shape[1], needs_products=needs_products):
+            return None
+        weight = self.sample_weight if sample_weight is None else sample_weight
+        given = {"values": values, "sample_weight": weight, "fit_intercept": fit_intercept, "dtype": dtype}
+        if self._compressed is None or not all(np.array_equal(given[name], self._compressed[0][name]) for name in given):
+            try:
+                found = compress_rows(self.table, values, weight, fit_intercept=fit_intercept, dtype=dtype)
+            except FloatingPointError:  # methods that work on rows find units for them
+                return None
+            self._compressed = given, found
+        return self._compressed[1]
 
     def take_rows(self, rows: np.ndarray) -> Candidates:
         """The same candidates on some of the rows."""
@@ -384,6 +421,18 @@ class DictionaryCandidates(Candidates):
     def as_columns(self, *, fit_intercept: bool) -> Columns:
         """Features as the dictionary gives them, without a table of them."""
         return self.dictionary.candidates(self.table, self.sample_weight, fit_intercept=fit_intercept)
+
+    def compressed_rows(
+        self,
+        values: np.ndarray | None = None,
+        *,
+        fit_intercept: bool = True,
+        sample_weight: np.ndarray | None = None,
+        needs_products: bool = False,
+        dtype: Any = None,
+    ) -> None:
+        """Features are no columns of the table, and never all there at once."""
+        return None
 
     def _on_rows(self, rows: np.ndarray) -> DictionaryCandidates:
         """The dictionary fitted on some of the rows."""

@@ -8,6 +8,9 @@ has columns of the same norms and angles, so that a search among the columns of 
 columns, takes the same steps as one among those of ``Z``. ``R`` is a Cholesky factor of sums of products, one pass over
 the rows; where columns are so dependent, or targets so well explained, that the factor would lose digits, it is the
 triangle of an orthogonal factorization of the rows themselves, block after block, which loses none.
+
+Blocks are cast to double precision while they are summed. ``R`` is then held in the precision of the table, which tells
+those who search among its columns how many digits these have.
 """
 
 from __future__ import annotations
@@ -16,8 +19,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.linalg import solve_triangular
 
-from tamis.engine._products import Rows, blocks_of_rows, sum_products
+from tamis.engine._products import ProductSums, Rows, blocks_of_rows, sum_products
 from tamis.kernels.arrays.blocks import blocks, map_in_threads
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.tolerances import CONSTANT
@@ -30,6 +35,7 @@ _FEWEST_ENTRIES = 2**18  # of a table for which it matters
 _LEAST_REMAINDER = 1e-6
 _SHAPE_ENTRIES = 2**17  # of a block of rows whose powers are summed
 _ROUNDED = 1e-13  # share of a target's squared norm that rounding of sums leaves of none
+_LEAST_SQUARE = 2.0**-600  # mean square of a column below which squares of its entries may have vanished
 
 
 class CompressedColumns(Columns):
@@ -37,9 +43,11 @@ class CompressedColumns(Columns):
 
     Attributes
     ----------
+    X : ndarray of shape (n_samples, n_candidates)
+        Those of ``R``, in the precision of the table or that asked for.
     targets : ndarray of shape (n_samples, n_targets)
         Of the same rows.
-    table : ndarray
+    table : table
         The tall table, of which these are the compressed rows.
     sample_weight : ndarray or None
     mean : ndarray of shape (n_candidates,)
@@ -52,15 +60,16 @@ class CompressedColumns(Columns):
         norm2: np.ndarray,
         mean: np.ndarray,
         total: float,
-        source: tuple[np.ndarray, np.ndarray | None],
+        source: tuple[Any, np.ndarray | None],
         *,
         fit_intercept: bool,
+        dtype: Any = float,
     ) -> None:
         n_candidates = norm2.size
         self._set_rows(R, None, fit_intercept=False)
         self.total = total
         self.n_candidates = n_candidates
-        self.X = np.asfortranarray(R[:, :n_candidates])
+        self.X = np.asfortranarray(R[:, :n_candidates], dtype=dtype)
         self.targets = R[:, n_candidates:]
         self.norm2 = norm2
         self.table, self.sample_weight = source
@@ -73,7 +82,7 @@ class CompressedColumns(Columns):
 
     def columns(self, indices: np.ndarray) -> Any:
         """Compressed columns, of the same norms and angles."""
-        return self.X[:, indices]
+        return self.X[:, indices].astype(float, copy=False)
 
     def means(self, indices: np.ndarray) -> np.ndarray:
         """Weighted means of the given columns."""
@@ -82,7 +91,7 @@ class CompressedColumns(Columns):
     @property
     def n_rows(self) -> int:
         """Rows of the tall table."""
-        return len(self.table)
+        return self.table.shape[0]
 
     def shapes(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Skewness and excess kurtosis of some columns of the tall table, a block of rows at a time."""
@@ -90,7 +99,7 @@ class CompressedColumns(Columns):
         unit = np.where(scale > 0, scale, 1.0)
 
         def add(rows: slice) -> np.ndarray:
-            standard = np.take(self.table[rows], indices, axis=1)
+            standard = np.take(self.table[rows], indices, axis=1).astype(float, copy=False)
             standard -= self.mean[indices]
             standard /= unit
             weight = np.ones(len(standard)) if self.sample_weight is None else self.sample_weight[rows]
@@ -104,56 +113,112 @@ class CompressedColumns(Columns):
         return third, np.where(scale > 0, fourth - 3.0, 0.0)
 
 
-def is_tall(X: Any, n_targets: int) -> bool:
-    """Whether sums of products pay: a dense table in double precision, with many more rows than columns."""
-    if not isinstance(X, np.ndarray) or X.dtype != np.float64:
+def is_tall(X: Any, n_targets: int = 0, *, needs_products: bool = False) -> bool:
+    """Whether sums of products pay.
+
+    Parameters
+    ----------
+    X : table
+        Dense or sparse, in single or double precision; no other is tall.
+    n_targets : int, default=0
+    needs_products : bool, default=False
+        Whether the method takes all products of columns in any case: then a table is tall that has more rows than
+        columns. Else it has many more, and so few columns that some hundred steps of a search cost more than products.
+    """
+    if not (isinstance(X, np.ndarray) or sparse.issparse(X)) or X.dtype not in (np.float64, np.float32):
         return False
-    n_columns = X.shape[1] + n_targets
-    return n_columns <= _MOST_COLUMNS and len(X) >= _FEWEST_ROWS_PER_COLUMN * n_columns and X.size >= _FEWEST_ENTRIES
+    n_rows, n_columns = X.shape[0], X.shape[1] + n_targets
+    if needs_products:
+        return n_rows > n_columns
+    is_long = n_rows >= _FEWEST_ROWS_PER_COLUMN * n_columns and n_rows * X.shape[1] >= _FEWEST_ENTRIES
+    return n_columns <= _MOST_COLUMNS and is_long
 
 
 def compress_rows(
-    X: np.ndarray, values: np.ndarray, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True
+    X: Any,
+    values: np.ndarray | None = None,
+    sample_weight: np.ndarray | None = None,
+    *,
+    fit_intercept: bool = True,
+    dtype: Any = None,
 ) -> CompressedColumns:
     """The square table that stands for a tall one and its targets.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
-    values : ndarray of shape (n_samples, n_targets)
+    X : table of shape (n_samples, n_features)
+    values : ndarray of shape (n_samples, n_targets), default=None
+        None is no target.
     sample_weight : ndarray of shape (n_samples,), default=None
     fit_intercept : bool, default=True
         Center columns and targets.
+    dtype : data-type, default=None
+        Of the compressed columns; None is that of the table.
+
+    Raises
+    ------
+    FloatingPointError
+        Where squares overflow, or vanish.
     """
+    targets = np.empty((X.shape[0], 0)) if values is None else values
 
     def read() -> Iterable[Rows]:
-        return blocks_of_rows((X, values), sample_weight)
+        return blocks_of_rows((X, targets), sample_weight)
 
     n_features = X.shape[1]
-    mean, sums = sum_products(read, n_features + values.shape[1], fit_intercept=fit_intercept)
+    with np.errstate(over="ignore", invalid="ignore"):  # of which an error tells
+        mean, sums = sum_products(read, n_features + targets.shape[1], fit_intercept=fit_intercept)
+    _check_squares(sums, read)
     products = sums.centered() if fit_intercept else sums.second
     norm2 = np.diagonal(products).copy()
     norm2[norm2 <= CONSTANT**2 * (norm2 + sums.total * mean**2)] = 0.0  # constant up to rounding
     R = _factor(products, norm2, n_features)
     if R is None:
         R = _orthogonal_factor(read, mean, norm2)
-    source = (X, sample_weight)
-    return CompressedColumns(R, norm2[:n_features], mean[:n_features], sums.total, source, fit_intercept=fit_intercept)
+    return CompressedColumns(
+        R,
+        norm2[:n_features],
+        mean[:n_features],
+        sums.total,
+        (X, sample_weight),
+        fit_intercept=fit_intercept,
+        dtype=X.dtype if dtype is None else dtype,
+    )
+
+
+def _check_squares(sums: ProductSums, read: Callable[[], Iterable[Rows]]) -> None:
+    """Refuse columns whose squares are infinite, or so small that digits of them may have vanished."""
+    if not np.isfinite(sums.second).all():
+        raise FloatingPointError("squares of values are too large to be summed; divide the columns by their size")
+    small = np.flatnonzero(np.diagonal(sums.second) <= _LEAST_SQUARE * sums.total)
+    if not small.size:
+        return
+    first: np.ndarray | None = None
+    for block, _ in read():
+        part = np.concatenate(block, axis=1)[:, small]
+        first = part[:1] if first is None else first
+        if np.any(part != first):  # else constant, of which there are no squares about the mean
+            raise FloatingPointError("squares of values are too small to be summed; divide the columns by their size")
 
 
 def _factor(products: np.ndarray, norm2: np.ndarray, n_features: int) -> np.ndarray | None:
-    """``R`` by Cholesky's algorithm on columns of unit norm; None where it would lose digits."""
+    """``R`` by Cholesky's algorithm on columns of unit norm; None where it would lose digits.
+
+    The products are overwritten.
+    """
     norm = np.sqrt(norm2)
     unit = np.where(norm > 0, 1.0 / np.where(norm > 0, norm, 1.0), 0.0)
-    scaled = products * unit[:, None] * unit
-    varying = np.flatnonzero(norm[:n_features] > 0)
-    targets = np.arange(n_features, norm.size)
+    products *= unit
+    products *= unit[:, None]
+    constant = np.flatnonzero(norm[:n_features] == 0)
+    products[constant, constant] = 1.0  # orthogonal to all others; scaled to zero at the end
+    columns, targets = slice(0, n_features), slice(n_features, norm.size)
     try:
-        triangle = np.linalg.cholesky(scaled[np.ix_(varying, varying)]).T
+        triangle = np.linalg.cholesky(products[columns, columns]).T
     except np.linalg.LinAlgError:
         return None
-    shared = np.linalg.solve(triangle.T, scaled[np.ix_(varying, targets)])
-    left, vectors = np.linalg.eigh(scaled[np.ix_(targets, targets)] - shared.T @ shared)
+    shared = solve_triangular(triangle, products[columns, targets], trans="T")
+    left, vectors = np.linalg.eigh(products[targets, targets] - shared.T @ shared)
     left[left < _ROUNDED] = 0.0  # targets that depend on each other, as indicators of all classes do
     is_lost = (
         np.diagonal(triangle).min(initial=1.0) ** 2 < _LEAST_REMAINDER
@@ -163,10 +228,11 @@ def _factor(products: np.ndarray, norm2: np.ndarray, n_features: int) -> np.ndar
     if is_lost:
         return None
     R = np.zeros(products.shape)
-    R[np.ix_(varying, varying)] = triangle
-    R[np.ix_(varying, targets)] = shared
-    R[np.ix_(targets, targets)] = np.sqrt(left)[:, None] * vectors.T
-    return R * norm
+    R[columns, columns] = triangle
+    R[columns, targets] = shared
+    R[targets, targets] = np.sqrt(left)[:, None] * vectors.T
+    R *= norm
+    return R
 
 
 def _orthogonal_factor(read: Callable[[], Iterable[Rows]], mean: np.ndarray, norm2: np.ndarray) -> np.ndarray:

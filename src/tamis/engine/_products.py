@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks
 from tamis.kernels.arrays.tolerances import CONSTANT
@@ -139,8 +141,14 @@ def _mean_of(block: tuple[np.ndarray, ...], weight: np.ndarray | None) -> np.nda
     return np.concatenate([weight @ table / weight.sum() for table in block])
 
 
-def blocks_of_rows(tables: tuple[np.ndarray, ...], weight: np.ndarray | None) -> Iterator[Rows]:
-    """Blocks of rows of several tables, of a size that a cache holds."""
-    n_rows, n_columns = len(tables[0]), sum(table.shape[1] for table in tables)
-    for rows in blocks(n_rows, CACHE_ENTRIES // max(n_columns, 1)):
-        yield tuple(table[rows] for table in tables), None if weight is None else weight[rows]
+def blocks_of_rows(tables: tuple[Any, ...], weight: np.ndarray | None) -> Iterator[Rows]:
+    """Blocks of rows of several tables, dense or sparse, of a size that a cache holds; dense in any case."""
+    tables = tuple(table.tocsr() if sparse.issparse(table) else table for table in tables)
+    n_rows, n_columns = tables[0].shape[0], sum(table.shape[1] for table in tables)
+    # as many rows as columns at least: the sums themselves are read and written once for a block
+    for rows in blocks(n_rows, max(CACHE_ENTRIES // max(n_columns, 1), n_columns)):
+        yield tuple(_dense(table[rows]) for table in tables), None if weight is None else weight[rows]
+
+
+def _dense(block: Any) -> np.ndarray:
+    return block.toarray() if sparse.issparse(block) else block

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import tamis.rank.forward._least_squares as least_squares
+import tamis.base._candidates as candidates
 from tamis import ForwardLeastSquares, GramSchmidt
 from tamis.engine import is_tall
 from tamis.stop import Probe
@@ -29,7 +29,7 @@ TARGETS = {
 
 def in_rows(ranker, *given, monkeypatch, **named):
     with monkeypatch.context() as patch:
-        patch.setattr(least_squares, "is_tall", lambda *table: False)
+        patch.setattr(candidates, "is_tall", lambda *table, **needs: False)
         return ranker.fit(*given, **named)
 
 
