@@ -193,13 +193,14 @@ class Candidates(ABC):
             return None
         weight = self.sample_weight if sample_weight is None else sample_weight
         given = {"values": values, "sample_weight": weight, "fit_intercept": fit_intercept, "dtype": dtype}
-        if self._compressed is None or not all(np.array_equal(given[name], self._compressed[0][name]) for name in given):
+        known = self._compressed
+        if known is None or not all(np.array_equal(given[name], known[0][name]) for name in given):
             try:
                 found = compress_rows(self.table, values, weight, fit_intercept=fit_intercept, dtype=dtype)
             except FloatingPointError:  # methods that work on rows find units for them
                 return None
-            self._compressed = given, found
-        return self._compressed[1]
+            self._compressed = known = given, found
+        return known[1]
 
     def take_rows(self, rows: np.ndarray) -> Candidates:
         """The same candidates on some of the rows."""
