@@ -86,6 +86,10 @@ class PenalizedRanker(WeightedRanker):
     def _held_out_errors(self, problem: LinearProblem, outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """Error of every row: outputs and true targets have the shape (n_samples, n_targets)."""
 
+    def _has_squared_loss(self, classes: np.ndarray | None) -> bool:
+        """Whether the loss is squared for classes, or for a quantity: it then depends on products of columns alone."""
+        return False
+
     def _units(self, problem: LinearProblem) -> tuple[float, float]:
         """What alphas and objectives of the problem have to be multiplied by, in the units of a quantity."""
         return problem.unit, problem.unit * problem.unit  # infinite where it overflows, which a power refuses
@@ -99,7 +103,13 @@ class PenalizedRanker(WeightedRanker):
 
     def _pose(self, candidates: Candidates, y: np.ndarray | None) -> LinearProblem:
         weights = {"task": self.task, "class_weight": self.class_weight}
-        problem = LinearProblem.pose(candidates, np.asarray(y), **weights, standardize=self.standardize)
+        problem = LinearProblem.pose(
+            candidates,
+            np.asarray(y),
+            **weights,
+            standardize=self.standardize,
+            has_squared_loss=self._has_squared_loss,
+        )
         is_shared = self._shares_weight_among_copies(candidates)
         return problem if is_shared else problem.without_copies()
 

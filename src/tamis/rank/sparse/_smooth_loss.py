@@ -24,10 +24,10 @@ _NORM_TOL = 1e-12  # of the bound on a norm
 class SmoothLossRanker(PenalizedRanker):
     """A method says its loss in :meth:`_loss` and its penalty in :meth:`_penalty`."""
 
-    def _loss(self, problem: LinearProblem) -> str:
-        """Name of the loss; quantities have the squared one only."""
+    def _loss(self, classes: np.ndarray | None) -> str:
+        """Name of the loss for classes, or for a quantity, which has the squared one only."""
         asked = self.get_params(deep=False).get("loss", "auto")
-        if problem.classes is None:
+        if classes is None:
             if asked not in ("auto", "squared"):
                 raise ValueError(
                     f"loss='{asked}' is for classes, but y holds quantities; use loss='squared' or "
@@ -36,6 +36,9 @@ class SmoothLossRanker(PenalizedRanker):
             return "squared"
         return "logistic" if asked == "auto" else asked
 
+    def _has_squared_loss(self, classes: np.ndarray | None) -> bool:
+        return self._loss(classes) == "squared"
+
     def _penalty(self, problem: LinearProblem, members: Sequence[np.ndarray] | None) -> dict[str, Any]:
         """Keyword arguments of :class:`PenalizedPath` that describe the penalty."""
         return {}
@@ -43,14 +46,14 @@ class SmoothLossRanker(PenalizedRanker):
     def _make_solver(
         self, problem: LinearProblem, target: int, scale: np.ndarray, members: Sequence[np.ndarray] | None
     ) -> PenalizedPath:
-        loss = self._loss(problem)
+        loss = self._loss(problem.classes)
         penalty = self._penalty(problem, members)
-        y = np.ascontiguousarray(problem.Y[:, target])
+        y = np.ascontiguousarray(problem.targets[:, target])
         return PenalizedPath(problem.columns, y, LOSSES[loss], scale, members=members, tol=self.tol, **penalty)
 
     def _held_out_errors(self, problem: LinearProblem, outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """The loss, summed over the targets; the rate of errors for the squared hinge."""
-        loss = self._loss(problem)
+        loss = self._loss(problem.classes)
         return (
             classification_errors(outputs, Y) if loss == "squared_hinge" else LOSSES[loss].value(outputs, Y).sum(axis=1)
         )

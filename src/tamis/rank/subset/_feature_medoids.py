@@ -57,8 +57,8 @@ class FeatureMedoids(SequentialRanker):
 
     Cost: matrix products between features, most of them in single precision, up to O(n D^2) where few are redundant, so
     that tens of thousands of features take minutes. Memory: two copies of the table and the pairs of features that
-    still matter (up to 128 MB, or the size of the table). A table with more rows than columns is read once, in blocks of
-    rows, or twice where its columns drift or depend on each other; its copies then have D rows.
+    still matter (up to 128 MB, or the size of the table). A table with more rows than columns is read once, in blocks
+    of rows, or twice where its columns drift or depend on each other; its copies then have D rows.
 
     References
     ----------

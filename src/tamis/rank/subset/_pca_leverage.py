@@ -67,9 +67,9 @@ class PCALeverage(Ranker):
     ``n_components_`` may be larger than asked for.
 
     Cost: :math:`O(n D \min(n, D))`, on the smaller of the two Gram matrices; where a few components of a table large in
-    both directions are asked for by number, a Lanczos iteration takes a few dozen passes over the table instead. A table
-    with more rows than columns is otherwise read once, in blocks of rows, or twice where its columns drift or depend on
-    each other, without a centered copy.
+    both directions are asked for by number, a Lanczos iteration takes a few dozen passes over the table instead. A
+    table with more rows than columns is otherwise read once, in blocks of rows, or twice where its columns drift or
+    depend on each other, without a centered copy.
     Deviation from the paper: it samples columns at random with probability :math:`S_j / r`; here the largest come
     first.
 

@@ -57,8 +57,8 @@ class PivotedQR(SequentialRanker):
 
     Cost: one pass over the table per kept feature, O(n_features) memory beside a copy of the table; with
     ``standardize=True``, :math:`O(n D \min(n, D))` operations for the first one. Norms are downdated, and computed anew
-    where rounding could decide, as LAPACK does. A tall table is read once, in blocks of rows, or twice where its columns
-    drift or depend on each other, and the copy then has D rows.
+    where rounding could decide, as LAPACK does. A tall table is read once, in blocks of rows, or twice where its
+    columns drift or depend on each other, and the copy then has D rows.
 
     With ``groups``, the residual of a block is measured by its Frobenius norm, as adaptive column sampling does
     (Deshpande et al. 2006), here per column. Its volume, the product of its singular values, would be zero for every
