@@ -17,7 +17,7 @@ from sklearn.base import clone
 from tamis._sklearn import get_namespace, safe_indexing
 from tamis.base._groups import read_groups
 from tamis.base._ranking import Ranking, StopDecision
-from tamis.engine import CompressedColumns, compress_rows, is_tall
+from tamis.engine import CompressedColumns, compress_parts, compress_rows, is_tall
 from tamis.kernels.arrays.columns import Columns, as_columns
 
 # What candidates may provide, besides what the ranker does; rules name in ``requires`` what they need.
@@ -201,6 +201,23 @@ class Candidates(ABC):
                 return None
             self._compressed = known = given, found
         return known[1]
+
+    def compressed_parts(
+        self, values: np.ndarray, sample_weight: np.ndarray | None, part_of_rows: np.ndarray, n_parts: int
+    ) -> list[CompressedColumns] | None:
+        """The same for each of several parts of the rows of a tall table, whose parts can be joined.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, n_targets)
+        sample_weight : ndarray of shape (n_samples,) or None
+        part_of_rows : ndarray of int of shape (n_samples,)
+        n_parts : int
+        """
+        try:
+            return compress_parts(self.table, values, sample_weight, part_of_rows, n_parts)
+        except FloatingPointError:
+            return None
 
     def take_rows(self, rows: np.ndarray) -> Candidates:
         """The same candidates on some of the rows."""

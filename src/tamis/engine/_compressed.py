@@ -15,14 +15,15 @@ those who search among its columns how many digits these have.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
-from tamis.engine._products import ProductSums, Rows, blocks_of_rows, sum_products
+from tamis.engine._products import ProductSums, Rows, blocks_of_rows, rows_of_part, sum_products, sum_products_of_parts
 from tamis.kernels.arrays.blocks import blocks, map_in_threads
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.tolerances import CONSTANT
@@ -47,11 +48,12 @@ class CompressedColumns(Columns):
         Those of ``R``, in the precision of the table or that asked for.
     targets : ndarray of shape (n_samples, n_targets)
         Of the same rows.
-    table : table
-        The tall table, of which these are the compressed rows.
+    table : table or None
+        The tall table, of which these are the compressed rows; None where they are those of a part of it.
     sample_weight : ndarray or None
     mean : ndarray of shape (n_candidates,)
         Of the columns of the tall table; zero without an intercept.
+    target_mean : ndarray of shape (n_targets,)
     """
 
     def __init__(
@@ -73,7 +75,7 @@ class CompressedColumns(Columns):
         self.targets = R[:, n_candidates:]
         self.norm2 = norm2
         self.table, self.sample_weight = source
-        self.mean = mean
+        self.mean, self.target_mean = mean[:n_candidates], mean[n_candidates:]
         self.n_projected = int(fit_intercept)
 
     def dot(self, V: Any) -> Any:
@@ -165,25 +167,89 @@ def compress_rows(
     def read() -> Iterable[Rows]:
         return blocks_of_rows((X, targets), sample_weight)
 
-    n_features = X.shape[1]
     with np.errstate(over="ignore", invalid="ignore"):  # of which an error tells
-        mean, sums = sum_products(read, n_features + targets.shape[1], fit_intercept=fit_intercept)
+        mean, sums = sum_products(read, X.shape[1] + targets.shape[1], fit_intercept=fit_intercept)
+    dtype = X.dtype if dtype is None else dtype
+    return _compress(mean, sums, read, X.shape[1], (X, sample_weight), fit_intercept=fit_intercept, dtype=dtype)
+
+
+def compress_parts(
+    X: Any, values: np.ndarray, sample_weight: np.ndarray | None, part_of_rows: np.ndarray, n_parts: int
+) -> list[CompressedColumns]:
+    """Rows of each of several parts of a tall table, compressed by themselves, from one pass over all.
+
+    Parameters
+    ----------
+    X : table of shape (n_samples, n_features)
+    values : ndarray of shape (n_samples, n_targets)
+    sample_weight : ndarray of shape (n_samples,) or None
+    part_of_rows : ndarray of int of shape (n_samples,)
+    n_parts : int
+        Of which each has rows of positive weight.
+
+    Returns
+    -------
+    list of CompressedColumns
+        Centered, in double precision, and without a table; :func:`join_parts` puts some of them together.
+
+    Raises
+    ------
+    FloatingPointError
+        Where squares overflow, or vanish.
+    """
+
+    def read() -> Iterable[Rows]:
+        return blocks_of_rows((X, values), sample_weight)
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = sum_products_of_parts(read, part_of_rows, n_parts)
+    return [
+        _compress(
+            mean, sums, partial(rows_of_part, read, part_of_rows, part), X.shape[1], (None, None), fit_intercept=True
+        )
+        for part, (mean, sums) in enumerate(found)
+    ]
+
+
+def join_parts(parts: Sequence[CompressedColumns]) -> CompressedColumns:
+    """Rows of several parts of a table, compressed: those of each part, and its mean beside that of all."""
+    total = sum(part.total for part in parts)
+    means = np.array([np.concatenate([part.mean, part.target_mean]) for part in parts])
+    share = np.array([part.total for part in parts])
+    mean = share @ means / total
+    rows = [np.concatenate([part.X, part.targets], axis=1) for part in parts]
+    R = np.linalg.qr(np.concatenate([*rows, np.sqrt(share)[:, None] * (means - mean)]), mode="r")
+    norm2 = np.einsum("ij,ij->j", R, R)
+    norm2[_is_constant(norm2, mean, total)] = 0.0
+    R *= norm2 > 0
+    n_features = parts[0].n_candidates
+    return CompressedColumns(R, norm2[:n_features], mean, total, (None, None), fit_intercept=True)
+
+
+def _compress(
+    mean: np.ndarray,
+    sums: ProductSums,
+    read: Callable[[], Iterable[Rows]],
+    n_features: int,
+    source: tuple[Any, np.ndarray | None],
+    *,
+    fit_intercept: bool,
+    dtype: Any = float,
+) -> CompressedColumns:
+    """Compressed columns from sums over the rows, or from the rows where sums lose digits."""
     _check_squares(sums, read)
     products = sums.centered() if fit_intercept else sums.second
     norm2 = np.diagonal(products).copy()
-    norm2[norm2 <= CONSTANT**2 * (norm2 + sums.total * mean**2)] = 0.0  # constant up to rounding
+    norm2[_is_constant(norm2, mean, sums.total)] = 0.0
     R = _factor(products, norm2, n_features)
     if R is None:
         R = _orthogonal_factor(read, mean, norm2)
-    return CompressedColumns(
-        R,
-        norm2[:n_features],
-        mean[:n_features],
-        sums.total,
-        (X, sample_weight),
-        fit_intercept=fit_intercept,
-        dtype=X.dtype if dtype is None else dtype,
-    )
+    return CompressedColumns(R, norm2[:n_features], mean, sums.total, source, fit_intercept=fit_intercept, dtype=dtype)
+
+
+def _is_constant(norm2: np.ndarray, mean: np.ndarray, total: float) -> np.ndarray:
+    """Columns that are constant up to rounding."""
+    return norm2 <= CONSTANT**2 * (norm2 + total * mean**2)
 
 
 def _check_squares(sums: ProductSums, read: Callable[[], Iterable[Rows]]) -> None:

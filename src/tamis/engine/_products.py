@@ -135,6 +135,52 @@ def sum_products(
     return sums.mean, sums
 
 
+def sum_products_of_parts(
+    read: Callable[[], Iterable[Rows]], part_of_rows: np.ndarray, n_parts: int
+) -> list[tuple[np.ndarray, ProductSums]]:
+    """Means and sums of products over each of several parts of the rows, in one pass, or one more for those that drift.
+
+    Parameters
+    ----------
+    read : callable
+        Gives the blocks of all rows, in their order; called once for each pass.
+    part_of_rows : ndarray of int of shape (n_samples,)
+    n_parts : int
+    """
+    sums: list[ProductSums | None] = [None] * n_parts
+    for part, (block, weight) in _split(read(), part_of_rows):
+        if (of_part := sums[part]) is None:
+            of_part = sums[part] = ProductSums.empty(_mean_of(block, weight))
+        of_part.add(block, weight)
+    found = []
+    for part, of_part in enumerate(sums):
+        if of_part is None:
+            raise ValueError(f"part {part} has no rows to sum over")
+        if not of_part.is_well_shifted():
+            again = ProductSums.empty(of_part.mean)
+            for block, weight in rows_of_part(read, part_of_rows, part):
+                again.add(block, weight)
+            of_part = again
+        found.append((of_part.mean, of_part))
+    return found
+
+
+def rows_of_part(read: Callable[[], Iterable[Rows]], part_of_rows: np.ndarray, part: int) -> Iterator[Rows]:
+    """Blocks of the rows of one part."""
+    return (rows for each, rows in _split(read(), part_of_rows) if each == part)
+
+
+def _split(every: Iterable[Rows], part_of_rows: np.ndarray) -> Iterator[tuple[int, Rows]]:
+    """Every block, cut into the parts that it holds rows of."""
+    start = 0
+    for block, weight in every:
+        parts = part_of_rows[start : start + len(block[0])]
+        start += len(block[0])
+        for part in np.unique(parts).tolist():
+            rows = np.flatnonzero(parts == part)
+            yield part, (tuple(table[rows] for table in block), None if weight is None else weight[rows])
+
+
 def _mean_of(block: tuple[np.ndarray, ...], weight: np.ndarray | None) -> np.ndarray:
     if weight is None or weight.sum() == 0:
         return np.concatenate([table.mean(axis=0, dtype=float) for table in block])

@@ -95,17 +95,16 @@ class LinearProblem:
             exponents = overflow_exponents(candidates.table) if standardize else None
             table = ldexp_columns(candidates.table, exponents).astype(float, copy=False)
             columns = as_columns(table, row_weight)
-        norm2 = columns.norm2
-        varies = norm2 > 0
-        scale = varies.astype(float)
-        if standardize:
-            scale = np.sqrt(np.divide(columns.total, norm2, out=np.zeros_like(norm2), where=varies))
-        return cls(table, columns, scale, Y, shares, target.classes, unit, center, exponents)
+        return cls(table, columns, _scale_of(columns, standardize), Y, shares, target.classes, unit, center, exponents)
 
     @property
     def targets(self) -> np.ndarray:
         """``Y`` in the rows of ``columns``: where these are compressed, centered and compressed too."""
         return self.columns.targets if isinstance(self.columns, CompressedColumns) else self.Y
+
+    def on_rows(self, columns: CompressedColumns, *, standardize: bool) -> LinearProblem:
+        """The same problem on some of its rows, compressed beside their targets."""
+        return replace(self, columns=columns, scale=_scale_of(columns, standardize))
 
     def without_copies(self) -> LinearProblem:
         """The same with factor zero for copies of an earlier column, be it in other units: the first has all weight."""
@@ -144,8 +143,15 @@ class LinearProblem:
 
     def _compressed_mean(self) -> np.ndarray:
         """Means of the targets that compression took out; zero in rows."""
-        is_compressed = isinstance(self.columns, CompressedColumns)
-        return self.row_shares @ self.Y if is_compressed else np.zeros(self.Y.shape[1])
+        return self.columns.target_mean if isinstance(self.columns, CompressedColumns) else np.zeros(self.Y.shape[1])
+
+
+def _scale_of(columns: Columns, standardize: bool) -> np.ndarray:
+    """Factor of every column: zero where it is constant, else one, or one over its standard deviation."""
+    norm2, varies = columns.norm2, columns.norm2 > 0
+    if not standardize:
+        return varies.astype(float)
+    return np.sqrt(np.divide(columns.total, norm2, out=np.zeros_like(norm2), where=varies))
 
 
 def _row_shares(weight: np.ndarray | None, n_rows: int) -> np.ndarray:

@@ -156,7 +156,7 @@ def test_minima_are_those_of_the_rows_on_random_tables(seed, offset, share):
         assert is_tall(table, 1)
         found = Lasso(alpha=alpha).fit(table, y, sample_weight=weight)
     expected = in_rows(Lasso(alpha=alpha), table, y, sample_weight=weight)
-    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-7, atol=1e-7 * np.abs(expected.coef_).max())
+    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-8, atol=1e-8 * np.abs(expected.coef_).max())
     np.testing.assert_allclose(found.alpha_max_, expected.alpha_max_, rtol=1e-8)
 
 

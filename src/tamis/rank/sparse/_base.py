@@ -17,6 +17,7 @@ from tamis._sklearn import Interval, StrOptions, safe_indexing
 from tamis.base import (
     GROUPS_CONSTRAINT,
     Candidates,
+    LinearModel,
     Ranking,
     Step,
     StopDecision,
@@ -110,6 +111,9 @@ class PenalizedRanker(WeightedRanker):
             standardize=self.standardize,
             has_squared_loss=self._has_squared_loss,
         )
+        return self._without_copies(candidates, problem)
+
+    def _without_copies(self, candidates: Candidates, problem: LinearProblem) -> LinearProblem:
         is_shared = self._shares_weight_among_copies(candidates)
         return problem if is_shared else problem.without_copies()
 
@@ -272,9 +276,7 @@ class PenalizedRanker(WeightedRanker):
             return float(grid[0]) * _UNVALIDATED, "; a class has too few rows to cross-validate the penalty"
         alphas = grid * self._units(problem)[0]
         with Parallel(n_jobs=self.n_jobs, return_as="generator") as parallel:
-            results = parallel(
-                delayed(fresh(self)._fold_errors)(candidates, y, problem, train, test, alphas) for train, test in folds
-            )
+            results = parallel(self._fold_tasks(candidates, y, problem, folds, alphas))
             errors = np.array(list(track(self, results, task_name="fold", total=len(folds), interruptible=False)))
             finish(results)
         mean, spread, best, chosen = one_standard_error(errors)
@@ -286,6 +288,17 @@ class PenalizedRanker(WeightedRanker):
             f"({mean[best]:.4g} +- {spread[best]:.2g})"
         )
         return float(grid[chosen]), words
+
+    def _fold_tasks(
+        self,
+        candidates: Candidates,
+        y: np.ndarray,
+        problem: LinearProblem,
+        folds: Sequence[tuple[np.ndarray, np.ndarray]],
+        alphas: np.ndarray,
+    ) -> list[Any]:
+        """Calls, delayed, that give the errors of every fold."""
+        return [delayed(fresh(self)._fold_errors)(candidates, y, problem, *fold, alphas) for fold in folds]
 
     def _fold_errors(
         self,
@@ -299,18 +312,24 @@ class PenalizedRanker(WeightedRanker):
         """Mean error on held-out rows at every penalty, by models of the training rows."""
         seen = candidates.take_rows(train)
         part = self._pose(seen, y[train])
-        models = []
-        for fit in self._make_paths(part, seen, part.scale).follow(alphas / self._units(part)[0]):
-            models.append(part.model(fit.features, fit.weights, fit.intercept))
-            if np.count_nonzero(fit.weights, axis=0).max(initial=0) >= train.size:
-                break  # as many weights as rows can follow any target, and smaller penalties only follow it closer
+        models = self._path_models(seen, part, alphas, train.size)
         # in units of the problem, in which squares of very large or small quantities can be summed
         of_rows = path_outputs(models, safe_indexing(candidates.table, test))
         outputs = [(each - problem.center) / problem.unit for each in of_rows]
         truth, share = problem.Y[test], problem.row_shares[test]
         errors = np.array([self._held_out_errors(problem, each, truth) @ (share / share.sum()) for each in outputs])
-        # a path that ended early stays where it is
-        return np.append(errors, np.full(alphas.size - errors.size, errors[-1]))
+        return stay_at_last(errors, alphas.size)
+
+    def _path_models(
+        self, candidates: Candidates, problem: LinearProblem, alphas: np.ndarray, n_rows: int
+    ) -> list[LinearModel]:
+        """Models at decreasing penalties, given in the units of y, until nothing is left to be explained."""
+        models = []
+        for fit in self._make_paths(problem, candidates, problem.scale).follow(alphas / self._units(problem)[0]):
+            models.append(problem.model(fit.features, fit.weights, fit.intercept))
+            if np.count_nonzero(fit.weights, axis=0).max(initial=0) >= n_rows:
+                break  # as many weights as rows can follow any target, and smaller penalties only follow it closer
+        return models
 
     # the model of what is kept
 
@@ -358,3 +377,8 @@ class PenalizedRanker(WeightedRanker):
             return end
         paths = self._make_paths(problem, candidates, problem.kept_scale(features))
         return paths.solve(alpha)
+
+
+def stay_at_last(errors: np.ndarray, size: int) -> np.ndarray:
+    """Errors along a path that may have ended early, and then stays where it is."""
+    return np.append(errors, np.full(size - errors.size, errors[-1]))
