@@ -29,7 +29,7 @@ from tamis.base import (
     track,
 )
 from tamis.rank._linear_problem import LinearProblem
-from tamis.rank._validation import one_standard_error, path_outputs, validation_folds
+from tamis.rank._validation import one_standard_error, path_outputs, stay_at_last, validation_folds
 from tamis.rank.sparse._target_paths import Entries, PathSolver, SparseFit, TargetPaths, candidate_magnitudes
 
 _PATH_END = 1e-3  # of alpha_max: where a path ends, unless it is saturated before
@@ -105,11 +105,7 @@ class PenalizedRanker(WeightedRanker):
     def _pose(self, candidates: Candidates, y: np.ndarray | None) -> LinearProblem:
         weights = {"task": self.task, "class_weight": self.class_weight}
         problem = LinearProblem.pose(
-            candidates,
-            np.asarray(y),
-            **weights,
-            standardize=self.standardize,
-            has_squared_loss=self._has_squared_loss,
+            candidates, np.asarray(y), **weights, standardize=self.standardize, has_squared_loss=self._has_squared_loss
         )
         return self._without_copies(candidates, problem)
 
@@ -377,8 +373,3 @@ class PenalizedRanker(WeightedRanker):
             return end
         paths = self._make_paths(problem, candidates, problem.kept_scale(features))
         return paths.solve(alpha)
-
-
-def stay_at_last(errors: np.ndarray, size: int) -> np.ndarray:
-    """Errors along a path that may have ended early, and then stays where it is."""
-    return np.append(errors, np.full(size - errors.size, errors[-1]))

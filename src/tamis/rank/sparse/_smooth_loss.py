@@ -15,8 +15,8 @@ from tamis.engine import CompressedColumns, join_parts
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.kernels.solvers.penalized_path import PenalizedPath
 from tamis.rank._linear_problem import LinearProblem
-from tamis.rank._validation import classification_errors
-from tamis.rank.sparse._base import PenalizedRanker, stay_at_last
+from tamis.rank._validation import classification_errors, stay_at_last
+from tamis.rank.sparse._base import PenalizedRanker
 from tamis.rank.sparse._held_out_products import fold_of_rows, held_out_errors
 from tamis.rank.sparse._target_paths import TargetPaths
 
