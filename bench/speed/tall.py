@@ -9,15 +9,30 @@ import time
 import warnings
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.feature_selection import RFE as PeerRFE
-from sklearn.linear_model import LogisticRegression, RidgeClassifier, orthogonal_mp
+from sklearn.linear_model import LassoCV, LogisticRegression, RidgeClassifier, lasso_path, orthogonal_mp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import LinearSVC
 
 from bench.table import Targets, show
-from tamis import RFE, CorrelationScore, FisherScore, GramSchmidt, MaxVariance
+from tamis import (
+    RFE,
+    CorrelationScore,
+    ElasticNet,
+    FeatureMedoids,
+    FisherScore,
+    GramSchmidt,
+    GreedyReconstruction,
+    GroupLasso,
+    Lasso,
+    MaxVariance,
+    PCALeverage,
+    PivotedQR,
+)
+from tamis.base import Candidates
 from tamis.kernels.neighbors.search import nearest_neighbors
 
 N_TURNS = 5
@@ -102,6 +117,80 @@ def univariate(targets: Targets, quick: bool) -> dict[str, Any]:
     return seconds
 
 
+def fit_in_rows(ranker: Any, *given: np.ndarray) -> Any:
+    """Fit without sums over rows: what is done with a table that is not tall."""
+    with patch.object(Candidates, "compressed_rows", lambda self, *given, **named: None):
+        return ranker.fit(*given)
+
+
+def subsets(targets: Targets, quick: bool) -> dict[str, Any]:
+    """Columns that stand for all columns, beside X' X, and beside the same from a centered copy of the table."""
+    found, rows = {}, []
+    methods = (GreedyReconstruction, FeatureMedoids, PivotedQR, PCALeverage)
+    for n, d in ((20_000, 50), (10_000, 100)) if quick else ((100_000, 50), (100_000, 200), (20_000, 500)):
+        X, _ = make_table(n, max(d, N_FEATURES))
+        contestants: dict[str, Callable[[], Any]] = {"X' X": lambda X=X: X.T @ X}
+        for method in methods:
+            name = f"{method.__name__}(stop=20)"
+            contestants[name] = lambda method=method, X=X: method(stop=20).fit(X)
+            contestants[f"{name}, centered copy"] = lambda method=method, X=X: fit_in_rows(method(stop=20), X)
+        seconds = race(contestants, 1 if quick else 3)
+        for method in methods:
+            name = f"{method.__name__}(stop=20)"
+            ours, copied = seconds[name], seconds[f"{name}, centered copy"]
+            floor = seconds["X' X"]
+            rows.append((f"{n} x {d}", name, f"{ours:.3f}", f"{ours / floor:.1f}", f"{copied / ours:.1f}"))
+            targets.add(
+                f"{n} x {d}: {name} from a centered copy / ours", f"{copied / ours:.1f}", ">= 1.5", copied >= 1.5 * ours
+            )
+        found[f"{n} x {d}"] = seconds
+    show("Columns that stand for all", ("table", "method", "seconds", "/ X' X", "centered copy / ours"), rows)
+    return found
+
+
+def penalized(targets: Targets, quick: bool) -> dict[str, Any]:
+    """Paths of 100 penalties, and the penalty by cross-validation, beside X' X, the rows and scikit-learn."""
+    found, rows = {}, []
+    path = {"alpha": "path", "stop": None}
+    for n, d in ((20_000, 50),) if quick else ((100_000, 200), (20_000, 500)):
+        X, y = make_table(n, max(d, N_FEATURES))
+        groups = np.arange(d) // 5
+        Z = (X - X.mean(axis=0)) / X.std(axis=0)
+        rankers = {
+            "Lasso path": lambda path=path: Lasso(**path),
+            "ElasticNet path": lambda path=path: ElasticNet(**path),
+            "GroupLasso path": lambda path=path, groups=groups: GroupLasso(**path, groups=groups),
+            "Lasso(), 5 folds": lambda: Lasso(),
+        }
+        contestants: dict[str, Callable[[], Any]] = {
+            "X' X": lambda X=X: X.T @ X,
+            "scikit-learn: Lasso path": lambda Z=Z, y=y: lasso_path(Z, y - y.mean(), precompute=True, tol=1e-8),
+            "scikit-learn: Lasso(), 5 folds": lambda Z=Z, y=y: LassoCV(precompute=True, cv=5, tol=1e-8).fit(Z, y),
+        }
+        for name, make in rankers.items():
+            contestants[name] = lambda make=make, X=X, y=y: make().fit(X, y)
+            contestants[f"rows: {name}"] = lambda make=make, X=X, y=y: fit_in_rows(make(), X, y)
+        seconds = race(contestants, 1 if quick else 2)
+        for name in rankers:
+            ours, in_rows, peer = seconds[name], seconds[f"rows: {name}"], seconds.get(f"scikit-learn: {name}")
+            floor = seconds["X' X"]
+            rows.append(
+                (
+                    f"{n} x {d}",
+                    name,
+                    f"{ours:.3f}",
+                    f"{ours / floor:.1f}",
+                    f"{in_rows / ours:.1f}",
+                    "" if peer is None else f"{peer / ours:.1f}",
+                )
+            )
+            targets.add(f"{n} x {d}: {name} from rows / ours", f"{in_rows / ours:.1f}", ">= 1", in_rows >= ours)
+        found[f"{n} x {d}"] = seconds
+    head = ("table", "method", "seconds", "/ X' X", "rows / ours", "scikit-learn / ours")
+    show("Sparsity terms with a squared loss", head, rows)
+    return found
+
+
 def peer_elimination(estimator: Any, X: np.ndarray, y: np.ndarray) -> float:
     """Seconds of scikit-learn's elimination of all features but one, from its first, middle and last rounds."""
     times = []
@@ -178,6 +267,8 @@ def run(*, quick: bool = False) -> dict[str, Any]:
         "bench": "tall",
         "least_squares": least_squares(targets, quick),
         "univariate": univariate(targets, quick),
+        "subsets": subsets(targets, quick),
+        "penalized": penalized(targets, quick),
         "elimination": elimination(targets, quick),
         "neighbors": neighbors(targets, quick),
     }

@@ -18,7 +18,7 @@ from tamis._sklearn import get_namespace, safe_indexing
 from tamis.base._groups import read_groups
 from tamis.base._parallel import SentOnce
 from tamis.base._ranking import Ranking, StopDecision
-from tamis.engine import BlockColumns, RowBlocks
+from tamis.engine import BlockColumns, CompressedColumns, RowBlocks, compress_parts, compress_rows, is_tall
 from tamis.kernels.arrays.columns import Columns, as_columns
 
 # What candidates may provide, besides what the ranker does; rules name in ``requires`` what they need.
@@ -49,8 +49,6 @@ class Candidates(SentOnce, ABC):
         Candidates that are neither ranked nor kept; their columns are constant.
     is_discrete : ndarray of bool, of shape (n_columns,)
         Columns whose values are labels, for methods that tell them from quantities.
-    compressed : tuple or None
-        What a method computed of a tall table and its target, for rules that look at these again.
     provides : frozenset of str
         What rules may require of them.
     """
@@ -68,7 +66,7 @@ class Candidates(SentOnce, ABC):
         self.keep = np.empty(0, dtype=np.int64)
         self.excluded = np.empty(0, dtype=np.int64)
         self.is_discrete = np.zeros(table.shape[1], dtype=bool)
-        self.compressed: tuple[Any, ...] | None = None
+        self._compressed: tuple[dict[str, Any], CompressedColumns] | None = None
         self._block_columns: dict[bool, Columns] = {}
         if isinstance(table, RowBlocks):
             self.provides = self.provides - {ROWS}  # type: ignore[misc]
@@ -185,6 +183,66 @@ class Candidates(SentOnce, ABC):
                 )
             return self._block_columns[fit_intercept]
         return as_columns(self.table, self.sample_weight, fit_intercept=fit_intercept)
+
+    def compressed_rows(
+        self,
+        values: np.ndarray | None = None,
+        *,
+        fit_intercept: bool = True,
+        sample_weight: np.ndarray | None = None,
+        needs_products: bool = False,
+        dtype: Any = None,
+    ) -> CompressedColumns | None:
+        """The square table that stands for a tall one in all that depends on products of columns; else None.
+
+        It is kept for rules that look at the same table and target again.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, n_targets), default=None
+            Targets, which are compressed beside the columns.
+        fit_intercept : bool, default=True
+            Center columns and targets.
+        sample_weight : ndarray of shape (n_samples,), default=None
+            In the place of the candidates' own.
+        needs_products : bool, default=False
+            Whether the method takes all products of columns in any case, see :func:`tamis.engine.is_tall`.
+        dtype : data-type, default=None
+            Of the compressed columns; None is that of the table.
+        """
+        if not is_tall(self.table, 0 if values is None else values.shape[1], needs_products=needs_products):
+            return None
+        weight = self.sample_weight if sample_weight is None else sample_weight
+        given = {"values": values, "sample_weight": weight, "fit_intercept": fit_intercept, "dtype": dtype}
+        known = self._compressed
+        if known is None or not all(np.array_equal(given[name], known[0][name]) for name in given):
+            try:
+                found = compress_rows(self.table, values, weight, fit_intercept=fit_intercept, dtype=dtype)
+            except FloatingPointError as error:  # methods that work on rows find units for them
+                if self.in_blocks:
+                    raise ValueError(f"X: {error}") from error
+                return None
+            self._compressed = known = given, found
+        return known[1]
+
+    def compressed_parts(
+        self, values: np.ndarray, sample_weight: np.ndarray | None, part_of_rows: np.ndarray, n_parts: int
+    ) -> list[CompressedColumns] | None:
+        """The same for each of several parts of the rows of a tall table, whose parts can be joined.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, n_targets)
+        sample_weight : ndarray of shape (n_samples,) or None
+        part_of_rows : ndarray of int of shape (n_samples,)
+        n_parts : int
+        """
+        try:
+            return compress_parts(self.table, values, sample_weight, part_of_rows, n_parts)
+        except FloatingPointError as error:
+            if self.in_blocks:
+                raise ValueError(f"X: {error}") from error
+            return None
 
     def take_rows(self, rows: np.ndarray) -> Candidates:
         """The same candidates on some of the rows."""
@@ -406,6 +464,18 @@ class DictionaryCandidates(Candidates):
     def as_columns(self, *, fit_intercept: bool) -> Columns:
         """Features as the dictionary gives them, without a table of them."""
         return self.dictionary.candidates(self.table, self.sample_weight, fit_intercept=fit_intercept)
+
+    def compressed_rows(
+        self,
+        values: np.ndarray | None = None,
+        *,
+        fit_intercept: bool = True,
+        sample_weight: np.ndarray | None = None,
+        needs_products: bool = False,
+        dtype: Any = None,
+    ) -> None:
+        """Features are no columns of the table, and never all there at once."""
+        return None
 
     def _on_rows(self, rows: np.ndarray) -> DictionaryCandidates:
         """The dictionary fitted on some of the rows."""

@@ -2,7 +2,7 @@
 
 from tamis.engine._block_columns import BlockColumns
 from tamis.engine._class_moments import class_moments_of_blocks
-from tamis.engine._compressed import CompressedColumns, compress_rows, is_tall
+from tamis.engine._compressed import CompressedColumns, compress_parts, compress_rows, is_tall, join_parts
 from tamis.engine._dask_blocks import DaskBlocks, as_known_array, is_dask
 from tamis.engine._file_blocks import MEMORY, FileBlocks, FileTable, TextLayout, read_ahead, to_numpy
 from tamis.engine._finite import NonFiniteError
@@ -29,9 +29,11 @@ __all__ = [
     "TextLayout",
     "as_known_array",
     "class_moments_of_blocks",
+    "compress_parts",
     "compress_rows",
     "is_dask",
     "is_tall",
+    "join_parts",
     "permuted_products",
     "read_ahead",
     "shape_of",

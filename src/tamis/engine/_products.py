@@ -56,6 +56,7 @@ class ProductSums:
         powers = np.zeros((2, shift.size)) if with_powers else None
         return cls(shift, 0, 0.0, np.zeros(shift.size), np.zeros((shift.size, shift.size)), powers)
 
+    @np.errstate(over="ignore", invalid="ignore")  # sums that are not finite are refused once all rows are there
     def add(self, block: tuple[np.ndarray, ...], weight: np.ndarray | None) -> None:
         """Add the rows of a block, which may be one of several tables side by side."""
         by_column = block[0].strides[0] < block[0].strides[1]  # files hold columns, and memory mostly rows
@@ -77,6 +78,7 @@ class ProductSums:
             moved *= np.sqrt(weight)[:, None]
         self.second += moved.T @ moved  # one triangle is computed, for both factors are the same
 
+    @np.errstate(over="ignore", invalid="ignore")
     def merge(self, other: ProductSums) -> ProductSums:
         """Sums over the rows of both, about the shift of this one; powers only of sums about the same shift."""
         n_rows, total = self.n_rows + other.n_rows, self.total + other.total
@@ -97,6 +99,7 @@ class ProductSums:
         """Weighted products about the mean."""
         return self.second - np.outer(self.first, self.first) / self.total
 
+    @np.errstate(over="ignore", invalid="ignore")
     def is_well_shifted(self) -> bool:
         """Whether the shift is near enough to the mean that centered products keep their digits."""
         about_shift, about_mean = np.diagonal(self.second), np.diagonal(self.centered())
@@ -168,11 +171,56 @@ def sum_products(
     return sums.mean, sums
 
 
+def sum_products_of_parts(
+    table: RowBlocks, values: np.ndarray, weight: np.ndarray | None, part_of_rows: np.ndarray, n_parts: int
+) -> list[tuple[np.ndarray, ProductSums]]:
+    """Means and sums of products over each of several parts of the rows, in one pass, or two where any drifts.
+
+    Parameters
+    ----------
+    table : RowBlocks
+    values : ndarray of shape (n_rows, n_targets)
+    weight : ndarray of shape (n_rows,) or None
+    part_of_rows : ndarray of int of shape (n_rows,)
+    n_parts : int
+    """
+
+    def about(shifts: np.ndarray) -> list[ProductSums]:
+        task = partial(_products_of_parts, shifts)
+        sums = table.reduce(task, _merge_parts, values, weight, part_of_rows, purpose="sums of folds")
+        check_sums_are_finite(table, np.array([part.first[: table.shape[1]] for part in sums]))
+        return sums
+
+    sums = about(np.tile(mean_of_head(table, values), (n_parts, 1)))
+    if empty := [part for part, of_part in enumerate(sums) if of_part.n_rows == 0]:
+        raise ValueError(f"part {empty[0]} has no rows to sum over")
+    if not all(of_part.is_well_shifted() for of_part in sums):
+        sums = about(np.array([of_part.mean for of_part in sums]))
+    return [(of_part.mean, of_part) for of_part in sums]
+
+
+def _products_of_parts(
+    shifts: np.ndarray, block: np.ndarray, values: np.ndarray, weight: np.ndarray | None, part_of_rows: np.ndarray
+) -> list[ProductSums]:
+    """Sums over the rows of every part in one block."""
+    found = []
+    for part, shift in enumerate(shifts):
+        rows = np.flatnonzero(part_of_rows == part)
+        own_weight = None if weight is None else weight[rows]
+        found.append(products_of_block(shift, False, block[rows], values[rows], own_weight))
+    return found
+
+
+def _merge_parts(first: list[ProductSums], second: list[ProductSums]) -> list[ProductSums]:
+    return [one.merge(other) for one, other in zip(first, second, strict=True)]
+
+
 def mean_of_head(table: RowBlocks, values: np.ndarray | None) -> np.ndarray:
     """Means of the first rows: a shift for sums over all rows, near their mean unless rows are sorted."""
     head = table.head(_HEAD_ROWS)
     parts: list[Any] = [head] if values is None else [head, values[: len(head)]]
-    mean = np.concatenate([part.mean(axis=0, dtype=float) for part in parts])
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.concatenate([part.mean(axis=0, dtype=float) for part in parts])
     return np.where(np.isfinite(mean), mean, 0.0)  # what is not finite is refused after the pass
 
 
@@ -181,7 +229,8 @@ def products_of_block(
 ) -> ProductSums:
     """Sums over one block of rows, in pieces that a cache holds."""
     sums = ProductSums.empty(shift, with_powers=with_powers)
-    for rows in blocks(len(block), CACHE_ENTRIES // max(shift.size, 1)):
+    # as many rows as columns at least: the sums themselves are read and written once for a piece
+    for rows in blocks(len(block), max(CACHE_ENTRIES // max(shift.size, 1), shift.size)):
         tables = (block[rows],) if values is None else (block[rows], values[rows])
         sums.add(tables, None if weight is None else weight[rows])
     return sums

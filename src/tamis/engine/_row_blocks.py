@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy import sparse
 
 from tamis.kernels.arrays.blocks import blocks, map_in_threads
 
@@ -146,18 +147,17 @@ class LocalBlocks(RowBlocks):
 
 
 class ArrayBlocks(RowBlocks):
-    """A table in memory, or a memory map of one, shared out among threads.
+    """A table in memory, or a memory map of one, shared out among threads; blocks of a sparse one are made dense.
 
     Parameters
     ----------
-    table : ndarray of shape (n_rows, n_columns)
+    table : ndarray or sparse array of shape (n_rows, n_columns)
     """
 
-    def __init__(self, table: np.ndarray, column_names: Sequence[str] | None = None) -> None:
-        self.table = table
+    def __init__(self, table: Any) -> None:
+        self.table = table.tocsr() if sparse.issparse(table) else table
         self.shape = (table.shape[0], table.shape[1])
         self.dtype = table.dtype
-        self.column_names = None if column_names is None else tuple(column_names)
 
     def reduce(
         self,
@@ -171,6 +171,7 @@ class ArrayBlocks(RowBlocks):
 
         def look_at(rows: slice) -> T:
             block = self.table[rows]
+            block = block.toarray() if sparse.issparse(block) else block
             return task(block if columns is None else np.take(block, columns, axis=1), *rows_of(beside, rows))
 
         n_columns = self.shape[1] if columns is None else len(columns)
@@ -184,11 +185,13 @@ class ArrayBlocks(RowBlocks):
 
     def head(self, n_rows: int) -> np.ndarray:
         """The first rows."""
-        return self.table[:n_rows]
+        head = self.table[:n_rows]
+        return head.toarray() if sparse.issparse(head) else head
 
-    def take_rows(self, rows: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
-        """Some rows."""
-        return self.table[rows] if columns is None else self.table[np.ix_(rows, columns)]
+
+def as_row_blocks(table: Any) -> RowBlocks:
+    """A table in memory, or one that is read in blocks already, as blocks of rows."""
+    return table if isinstance(table, RowBlocks) else ArrayBlocks(table)
 
 
 class BlankedBlocks(RowBlocks):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tamis.base import Candidates, LinearModel
+from tamis.engine import CompressedColumns
 from tamis.kernels.arrays.columns import Columns, as_columns
 from tamis.kernels.arrays.copies import later_copies
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
@@ -21,13 +23,15 @@ class LinearProblem:
     Attributes
     ----------
     table : table
-        In double precision, in units in which its squares can be summed.
+        In double precision, in units in which its squares can be summed; as it is where rows are compressed.
     columns : Columns
-        Its columns, centered; their row weights include those of classes.
+        Its columns, centered; their row weights include those of classes. Rows of a tall table may be compressed.
     scale : ndarray of shape (n_columns,)
         Factor of every column, zero where it is constant.
     Y : ndarray of shape (n_samples, n_targets)
         1 and -1, one target for two classes and one per class beyond; or a quantity of zero mean and unit variance.
+    row_shares : ndarray of shape (n_samples,)
+        Weights of the rows, which sum to one.
     classes : ndarray or None
     unit, center : float
         Of a quantity: weights have to be multiplied by the unit.
@@ -39,6 +43,7 @@ class LinearProblem:
     columns: Columns
     scale: np.ndarray
     Y: np.ndarray
+    row_shares: np.ndarray
     classes: np.ndarray | None
     unit: float
     center: float
@@ -46,9 +51,27 @@ class LinearProblem:
 
     @classmethod
     def pose(
-        cls, candidates: Candidates, y: np.ndarray, *, task: str, class_weight: Any, standardize: bool
+        cls,
+        candidates: Candidates,
+        y: np.ndarray,
+        *,
+        task: str,
+        class_weight: Any,
+        standardize: bool,
+        has_squared_loss: Callable[[np.ndarray | None], bool] = lambda classes: False,
     ) -> LinearProblem:
-        """From a validated table and its target."""
+        """From a validated table and its target.
+
+        Parameters
+        ----------
+        candidates : Candidates
+        y : ndarray of shape (n_samples,)
+        task : str
+        class_weight : dict, "balanced" or None
+        standardize : bool
+        has_squared_loss : callable
+            Whether the loss is squared, given the classes: rows of a tall table are then compressed.
+        """
         target = encode_target(y, task)
         row_weight = candidates.sample_weight
         if target.classes is not None and class_weight is not None:
@@ -57,30 +80,37 @@ class LinearProblem:
             row_weight = rows * class_weights(class_weight, target.classes, codes, rows)[codes]
         elif class_weight is not None:
             raise ValueError("class_weight is for classes, but y holds quantities; use sample_weight")
-        exponents = overflow_exponents(candidates.table) if standardize else None
-        table = ldexp_columns(candidates.table, exponents).astype(float, copy=False)
-        columns = as_columns(table, row_weight)
-        norm2 = columns.norm2
-        varies = norm2 > 0
-        scale = varies.astype(float)
-        if standardize:
-            scale = np.sqrt(np.divide(columns.total, norm2, out=np.zeros_like(norm2), where=varies))
         if target.classes is not None:
             Y = target.values if target.values.shape[1] == 1 else 2.0 * target.values - 1.0
-            return cls(table, columns, scale, Y, target.classes, 1.0, 0.0, exponents)
-        values, center, unit = _standardized(target.values, columns)
-        return cls(table, columns, scale, values, None, unit, center, exponents)
+            center, unit = 0.0, 1.0
+            shares = _row_shares(row_weight, len(Y))
+        else:
+            shares = _row_shares(row_weight, len(y))
+            Y, center, unit = _standardized(target.values, shares)
+        columns: Columns | None = None
+        exponents, table = None, candidates.table
+        if has_squared_loss(target.classes):
+            columns = candidates.compressed_rows(Y, sample_weight=row_weight, dtype=float)
+        if columns is None:
+            exponents = overflow_exponents(candidates.table) if standardize else None
+            table = ldexp_columns(candidates.table, exponents).astype(float, copy=False)
+            columns = as_columns(table, row_weight)
+        return cls(table, columns, _scale_of(columns, standardize), Y, shares, target.classes, unit, center, exponents)
+
+    @property
+    def targets(self) -> np.ndarray:
+        """``Y`` in the rows of ``columns``: where these are compressed, centered and compressed too."""
+        return self.columns.targets if isinstance(self.columns, CompressedColumns) else self.Y
+
+    def on_rows(self, columns: CompressedColumns, *, standardize: bool) -> LinearProblem:
+        """The same problem on some of its rows, compressed beside their targets."""
+        return replace(self, columns=columns, scale=_scale_of(columns, standardize))
 
     def without_copies(self) -> LinearProblem:
         """The same with factor zero for copies of an earlier column, be it in other units: the first has all weight."""
         scale = self.scale.copy()
         scale[later_copies(self.columns, self.scale)] = 0.0
         return replace(self, scale=scale)
-
-    @property
-    def row_shares(self) -> np.ndarray:
-        """Weights of the rows, which sum to one."""
-        return self.columns.sqrt_weight**2 / self.columns.total
 
     def kept_scale(self, kept: np.ndarray) -> np.ndarray:
         """The factor of every column, zero but for those that are kept."""
@@ -90,7 +120,8 @@ class LinearProblem:
 
     def constant_model(self, features: np.ndarray) -> LinearModel:
         """The model without weights: the mean targets."""
-        return self.model(features, np.zeros((features.size, self.Y.shape[1])), self.row_shares @ self.Y)
+        mean = self.row_shares @ self.Y - self._compressed_mean()
+        return self.model(features, np.zeros((features.size, self.Y.shape[1])), mean)
 
     def model(self, features: np.ndarray, weights: np.ndarray, intercept: np.ndarray) -> LinearModel:
         """The model of the table as it is, from weights of centered and scaled columns.
@@ -100,19 +131,36 @@ class LinearProblem:
         features : ndarray of shape (k,)
         weights : ndarray of shape (k, n_targets)
         intercept : ndarray of shape (n_targets,)
+            Beside the mean of the targets, where compression took that out.
         """
         coef = weights * self.scale[features, None] * self.unit
+        intercept = intercept + self._compressed_mean()
         intercept = self.center + self.unit * intercept - self.columns.means(features) @ coef
         if self.exponents is not None:
             with np.errstate(over="ignore"):
                 coef = np.ldexp(coef, -self.exponents[features, None])
         return LinearModel(features, coef, intercept, self.classes)
 
+    def _compressed_mean(self) -> np.ndarray:
+        """Means of the targets that compression took out; zero in rows."""
+        return self.columns.target_mean if isinstance(self.columns, CompressedColumns) else np.zeros(self.Y.shape[1])
 
-def _standardized(values: np.ndarray, columns: Columns) -> tuple[np.ndarray, float, float]:
+
+def _scale_of(columns: Columns, standardize: bool) -> np.ndarray:
+    """Factor of every column: zero where it is constant, else one, or one over its standard deviation."""
+    norm2, varies = columns.norm2, columns.norm2 > 0
+    if not standardize:
+        return varies.astype(float)
+    return np.sqrt(np.divide(columns.total, norm2, out=np.zeros_like(norm2), where=varies))
+
+
+def _row_shares(weight: np.ndarray | None, n_rows: int) -> np.ndarray:
+    return np.full(n_rows, 1.0 / n_rows) if weight is None else weight / weight.sum()
+
+
+def _standardized(values: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, float, float]:
     """A quantity at zero mean and unit variance, as the rows are weighted; its mean and unit."""
     size = float(np.abs(values).max())  # first, so that squares of very large or small numbers do not overflow
-    share = columns.sqrt_weight**2 / columns.total
     values = values / size
     mean = float(share @ values[:, 0])
     values = values - mean

@@ -74,6 +74,11 @@ def path_outputs(models: Sequence[LinearModel], table: Any) -> list[np.ndarray]:
     return [columns[:, np.searchsorted(ever, model.features)] @ model.coef + model.intercept for model in models]
 
 
+def stay_at_last(errors: np.ndarray, size: int) -> np.ndarray:
+    """Errors along a path that may have ended early, and then stays where it is."""
+    return np.append(errors, np.full(size - errors.size, errors[-1]))
+
+
 def one_standard_error(errors: np.ndarray, weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, int, int]:
     """Mean and standard error over the folds, the place of the least mean, and the first within its standard error.
 

@@ -1,4 +1,4 @@
-"""Centering, compression and the searches for columns that stand for all columns."""
+"""Centering and the searches for columns that stand for all columns."""
 
 from itertools import islice
 
@@ -10,7 +10,6 @@ from tamis.kernels.subset.column_subset import (
     Basis,
     PivotedSearch,
     ReconstructionSearch,
-    compress_rows,
     explained_by_each,
     first_largest,
     gram_of_rows,
@@ -27,20 +26,6 @@ def table(shape, seed=0):
 
 
 @SHAPES
-def test_compression_keeps_the_products_of_columns_and_no_more_rows_than_columns(shape):
-    Z, _ = center_columns(table(shape), scale=True)
-    small = compress_rows(Z)
-    assert small.shape[0] <= small.shape[1]
-    np.testing.assert_allclose(small.T @ small, Z.T @ Z, atol=1e-13)
-
-
-def test_compression_by_blocks_of_rows_changes_nothing(monkeypatch):
-    monkeypatch.setattr("tamis.kernels.subset.column_subset.CACHE_ENTRIES", 8)
-    Z, _ = center_columns(table((123, 5)), scale=True)
-    np.testing.assert_allclose(compress_rows(Z).T @ compress_rows(Z), Z.T @ Z, atol=1e-13)
-
-
-@SHAPES
 @pytest.mark.parametrize("scale", [True, False])
 def test_what_a_column_explains_alone_is_its_least_squares_fit_of_all(shape, scale):
     X = table(shape)
@@ -54,7 +39,7 @@ def test_what_a_column_explains_alone_is_its_least_squares_fit_of_all(shape, sca
 def test_products_of_single_precision_rows_are_summed_in_double_precision(monkeypatch):
     Z, _ = center_columns(np.random.RandomState(0).standard_normal((20, 3000)).astype(np.float32), scale=True)
     exact = Z.astype(float) @ Z.T.astype(float)
-    monkeypatch.setattr("tamis.kernels.subset.column_subset.CACHE_ENTRIES", 2000)
+    monkeypatch.setattr("tamis.kernels.arrays.blocks.CACHE_ENTRIES", 2000)
     K = gram_of_rows(Z)
     assert K.dtype == np.float64
     np.testing.assert_allclose(K, exact, atol=1e-6 * exact.max())

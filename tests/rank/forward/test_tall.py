@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import tamis.rank.forward._least_squares as least_squares
+import tamis.base._candidates as candidates
 from tamis import ForwardLeastSquares, GramSchmidt
 from tamis.engine import is_tall
 from tamis.stop import Probe
@@ -29,7 +29,7 @@ TARGETS = {
 
 def in_rows(ranker, *given, monkeypatch, **named):
     with monkeypatch.context() as patch:
-        patch.setattr(least_squares, "is_tall", lambda *table: False)
+        patch.setattr(candidates, "is_tall", lambda *table, **needs: False)
         return ranker.fit(*given, **named)
 
 
@@ -120,3 +120,26 @@ def test_a_row_that_only_itself_predicts_has_no_leave_one_out_error(monkeypatch)
     assert found.order_[0] == 7
     np.testing.assert_array_equal([step.info["press"] for step in found.path_], np.inf)
     np.testing.assert_array_equal([step.info["press"] for step in expected.path_], np.inf)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("arguments", [{}, {"stop": 10}, {"groups": [j // 3 for j in range(D)]}], ids=str)
+def test_single_precision_tables_rank_as_they_do_in_rows(arguments, weighted, monkeypatch):
+    Z, weight = X.astype(np.float32), WEIGHT if weighted else None
+    assert is_tall(Z, 1)
+    found = GramSchmidt(**arguments).fit(Z, Y, sample_weight=weight)
+    expected = in_rows(GramSchmidt(**arguments), Z, Y, sample_weight=weight, monkeypatch=monkeypatch)
+    np.testing.assert_array_equal(found.order_, expected.order_)
+    np.testing.assert_array_equal(found.support_, expected.support_)
+    np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-4, atol=1e-6)
+    for name in ("r2", "press"):
+        told, wanted = ([step.info[name] for step in each.path_] for each in (found, expected))
+        np.testing.assert_allclose(told, wanted, rtol=1e-4, err_msg=name)
+
+
+def test_what_single_precision_cannot_tell_from_copies_is_redundant(monkeypatch):
+    Z = X.astype(np.float32)
+    Z[:, 20] = Z[:, 3] / np.float32(3)
+    found = GramSchmidt(stop=None).fit(Z, Y)
+    expected = in_rows(GramSchmidt(stop=None), Z, Y, monkeypatch=monkeypatch)
+    assert found.order_.size == expected.order_.size == D - 1

@@ -89,7 +89,8 @@ class PenalizedPath:
     Parameters
     ----------
     columns : Columns
-        In double precision, with an intercept; their row weights are those of the loss.
+        In double precision; their row weights are those of the loss. Without an intercept they are centered already,
+        as compressed rows are: that of the minimum is then zero. Of these there may be fewer than ``columns.total``.
     y : ndarray of shape (n_samples,)
     loss : Loss
     scale : ndarray of shape (n_columns,)
@@ -156,7 +157,8 @@ class PenalizedPath:
         self._A = np.empty((64, y.size))  # columns of the working set, one per row, times the root of p
         self._gram = np.empty((0, 0))
         self._Ay = np.empty(0)
-        self._state = self._evaluate(np.empty(0), best_shift(loss, self._p, y, np.zeros(y.size), float(self._p @ y)))
+        b = best_shift(loss, self._p, y, np.zeros(y.size), float(self._p @ y)) if columns.fit_intercept else 0.0
+        self._state = self._evaluate(np.empty(0), b)
         gradient = self._gradients([self._state])[:, 0]
         norms = self.penalty.dual_norms(gradient)
         size = np.sqrt(columns.norm2[self._order] / columns.total) * self._scale
@@ -230,7 +232,8 @@ class PenalizedPath:
     def _gradients(self, states: Sequence[_State]) -> np.ndarray:
         """Negative gradients of the mean loss by all weights, a column per state: one pass over the table."""
         V = np.stack([state.derivative for state in states], axis=1) * self._sqrt_p[:, None]
-        V -= self._sqrt_p[:, None] * (self._sqrt_p @ V)  # orthogonal to the intercept, to the last bit
+        if self.columns.fit_intercept:
+            V -= self._sqrt_p[:, None] * (self._sqrt_p @ V)  # orthogonal to the intercept, to the last bit
         product = self.columns.dot(V) / np.sqrt(self.columns.total)
         return -product[self._order] * self._scale[:, None]
 
@@ -372,7 +375,7 @@ class PenalizedPath:
             state.b,
             self._mean_loss(state.outputs),
             objective,
-            max(violation, abs(float(self._p @ state.derivative))),
+            max(violation, abs(float(self._p @ state.derivative)) if self.columns.fit_intercept else 0.0),
             objective - self._dual_objective(alpha, state, gradient),
         )
 

@@ -15,8 +15,8 @@ With ``q`` the unit direction of the chosen column and ``K = Z Z'``, everything 
     num_j            = || E e_j ||^2  <-  num_j - 2 t_j w_j - t_j^2 (t' t),
     residual_norm2_j = e_j' E e_j     <-  residual_norm2_j - t_j^2.
 
-All of this depends on ``Z`` through ``Z' Z`` alone. A table with more rows than columns is therefore first replaced by
-its triangular factor, which has as many rows as columns and the same ``Z' Z``; ``K`` is then never larger than ``Z``.
+All of this depends on ``Z`` through ``Z' Z`` alone. In the place of a table with more rows than columns a square one
+with the same ``Z' Z`` is to be given; ``K`` is then never larger than ``Z``.
 
 *Pivoted QR* adds the column with the largest residual, ``residual_norm2_j``.
 
@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks, column_blocks
+from tamis.kernels.arrays.blocks import column_blocks
 from tamis.kernels.arrays.tolerances import PRODUCT_ERROR, REDUNDANT, TIE
 
 
@@ -54,17 +54,6 @@ def first_largest(values: np.ndarray, tie: float) -> int:
     """Index of the largest value; of those within ``tie``, relatively, the lowest."""
     best = float(values.max())
     return int(np.argmax(values >= best - tie * abs(best)))
-
-
-def compress_rows(Z: np.ndarray) -> np.ndarray:
-    """A table with at most as many rows as columns and the same ``Z' Z``: the triangular factor, by blocks of rows."""
-    n_rows, n_columns = Z.shape
-    if n_rows <= n_columns:
-        return Z
-    factor = np.empty((0, n_columns), dtype=Z.dtype)
-    for rows in blocks(n_rows, max(4 * n_columns, CACHE_ENTRIES // n_columns)):
-        factor = np.asarray(np.linalg.qr(np.vstack([factor, Z[rows]]), mode="r"))
-    return factor
 
 
 def gram_of_rows(Z: np.ndarray) -> np.ndarray:
@@ -88,7 +77,6 @@ def quadratic_forms(Z: np.ndarray, K: np.ndarray) -> np.ndarray:
 
 def explained_by_each(Z: np.ndarray, norm2: np.ndarray) -> np.ndarray:
     """Variance of all columns that each one explains alone, ``sum_i (z_i' z_j)^2 / z_j' z_j``; 0 for constant ones."""
-    Z = compress_rows(Z)
     return np.divide(quadratic_forms(Z, gram_of_rows(Z)), norm2, out=np.zeros(norm2.size), where=norm2 > 0)
 
 
@@ -119,7 +107,7 @@ class ColumnSearch(ABC):
     Parameters
     ----------
     Z : ndarray of shape (n_rows, n_columns)
-        Centered columns.
+        Centered columns, or others with the same products and fewer rows.
     norm2 : ndarray of shape (n_columns,)
         Their squared norms; columns with zero are never chosen.
     """
@@ -198,7 +186,7 @@ class ReconstructionSearch(ColumnSearch):
     """Greedy reconstruction: the criterion is the variance of all columns that one explains beyond earlier ones."""
 
     def __init__(self, Z: np.ndarray, norm2: np.ndarray) -> None:
-        super().__init__(compress_rows(Z), norm2)
+        super().__init__(Z, norm2)
         self.K = gram_of_rows(self.Z)
         self.num = quadratic_forms(self.Z, self.K)
         self._num_error = self.precision.product * self.num

@@ -42,7 +42,7 @@ import numpy as np
 
 from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks
 from tamis.kernels.arrays.tolerances import PRODUCT_ERROR
-from tamis.kernels.subset.column_subset import Basis, compress_rows, first_largest, gram_of_rows, precision_of
+from tamis.kernels.subset.column_subset import Basis, first_largest, gram_of_rows, precision_of
 
 
 def group_of_each(members: Sequence[np.ndarray]) -> np.ndarray:
@@ -69,7 +69,7 @@ class GroupColumnSearch(ABC):
     Parameters
     ----------
     Z : ndarray of shape (n_rows, n_columns)
-        Centered columns.
+        Centered columns, or others with the same products and fewer rows.
     norm2 : ndarray of shape (n_columns,)
         Their squared norms; zero for constant columns.
     members : sequence of ndarray
@@ -115,7 +115,7 @@ class GroupReconstructionSearch(GroupColumnSearch):
     """Greedy reconstruction: the criterion is the variance of all columns that a group explains per direction added."""
 
     def __init__(self, Z: np.ndarray, norm2: np.ndarray, members: Sequence[np.ndarray]) -> None:
-        super().__init__(compress_rows(Z), norm2, members)
+        super().__init__(Z, norm2, members)
         gram = gram_of_rows(self.residuals.T)
         self._images = self.residuals @ gram  # rows K r_j
         self._image_error = PRODUCT_ERROR.of(self.residuals) * float(np.linalg.norm(gram))  # of K r_j / ||z_j||

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tamis._sklearn import HasMethods, Interval, StrOptions, check_feature_names_in
 from tamis.base import GROUPS_CONSTRAINT, Candidates, DictionaryCandidates, SequentialRanker, Step, WeightedRanker
 from tamis.base._validation import known_names
-from tamis.engine import CompressedColumns, RowBlocks, compress_rows, is_tall
+from tamis.engine import CompressedColumns, RowBlocks
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.targets import Target, encode_classes, encode_target, infer_task
 from tamis.kernels.solvers.group_search import ColumnDirection, GroupDirection, GroupSearch
@@ -127,15 +127,12 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
 
     def _columns(self, candidates: Candidates, values: np.ndarray, in_rows: bool = False) -> tuple[Columns, np.ndarray]:
         """Columns to search among, with the targets in the same rows."""
-        is_in_rows = in_rows or self.dictionary is not None or not is_tall(candidates.table, values.shape[1])
-        if is_in_rows and not candidates.in_blocks:
+        # leave-one-out errors of a tall table are computed of dense rows
+        is_in_rows = (in_rows and not candidates.in_blocks) or sparse.issparse(candidates.table)
+        compressed = None if is_in_rows else candidates.compressed_rows(values, fit_intercept=self.fit_intercept)
+        if compressed is None:
             return candidates.as_columns(fit_intercept=self.fit_intercept), values
-        known = candidates.compressed
-        if known is None or known[0] is not self.fit_intercept or not np.array_equal(known[1], values):
-            weight, fit_intercept = candidates.sample_weight, self.fit_intercept
-            compressed = compress_rows(candidates.table, values, weight, fit_intercept=fit_intercept)
-            candidates.compressed = known = (fit_intercept, values, compressed)
-        return known[2], known[2].targets
+        return compressed, compressed.targets
 
     def _steps(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None

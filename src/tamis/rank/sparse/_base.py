@@ -17,6 +17,7 @@ from tamis._sklearn import Interval, StrOptions, safe_indexing
 from tamis.base import (
     GROUPS_CONSTRAINT,
     Candidates,
+    LinearModel,
     Ranking,
     Step,
     StopDecision,
@@ -29,7 +30,7 @@ from tamis.base import (
     track,
 )
 from tamis.rank._linear_problem import LinearProblem
-from tamis.rank._validation import one_standard_error, path_outputs, validation_folds
+from tamis.rank._validation import one_standard_error, path_outputs, stay_at_last, validation_folds
 from tamis.rank.sparse._target_paths import Entries, PathSolver, SparseFit, TargetPaths, candidate_magnitudes
 
 _PATH_END = 1e-3  # of alpha_max: where a path ends, unless it is saturated before
@@ -87,6 +88,10 @@ class PenalizedRanker(WeightedRanker):
     def _held_out_errors(self, problem: LinearProblem, outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """Error of every row: outputs and true targets have the shape (n_samples, n_targets)."""
 
+    def _has_squared_loss(self, classes: np.ndarray | None) -> bool:
+        """Whether the loss is squared for classes, or for a quantity: it then depends on products of columns alone."""
+        return False
+
     def _units(self, problem: LinearProblem) -> tuple[float, float]:
         """What alphas and objectives of the problem have to be multiplied by, in the units of a quantity."""
         return problem.unit, problem.unit * problem.unit  # infinite where it overflows, which a power refuses
@@ -100,7 +105,12 @@ class PenalizedRanker(WeightedRanker):
 
     def _pose(self, candidates: Candidates, y: np.ndarray | None) -> LinearProblem:
         weights = {"task": self.task, "class_weight": self.class_weight}
-        problem = LinearProblem.pose(candidates, np.asarray(y), **weights, standardize=self.standardize)
+        problem = LinearProblem.pose(
+            candidates, np.asarray(y), **weights, standardize=self.standardize, has_squared_loss=self._has_squared_loss
+        )
+        return self._without_copies(candidates, problem)
+
+    def _without_copies(self, candidates: Candidates, problem: LinearProblem) -> LinearProblem:
         is_shared = self._shares_weight_among_copies(candidates)
         return problem if is_shared else problem.without_copies()
 
@@ -263,9 +273,7 @@ class PenalizedRanker(WeightedRanker):
             return float(grid[0]) * _UNVALIDATED, "; a class has too few rows to cross-validate the penalty"
         alphas = grid * self._units(problem)[0]
         with open_parallel(self.n_jobs) as parallel:
-            results = parallel(
-                delayed(fresh(self)._fold_errors)(candidates, y, problem, train, test, alphas) for train, test in folds
-            )
+            results = parallel(self._fold_tasks(candidates, y, problem, folds, alphas))
             errors = np.array(list(track(self, results, task_name="fold", total=len(folds), interruptible=False)))
             finish(results)
         mean, spread, best, chosen = one_standard_error(errors)
@@ -277,6 +285,17 @@ class PenalizedRanker(WeightedRanker):
             f"({mean[best]:.4g} +- {spread[best]:.2g})"
         )
         return float(grid[chosen]), words
+
+    def _fold_tasks(
+        self,
+        candidates: Candidates,
+        y: np.ndarray,
+        problem: LinearProblem,
+        folds: Sequence[tuple[np.ndarray, np.ndarray]],
+        alphas: np.ndarray,
+    ) -> list[Any]:
+        """Calls, delayed, that give the errors of every fold."""
+        return [delayed(fresh(self)._fold_errors)(candidates, y, problem, *fold, alphas) for fold in folds]
 
     def _fold_errors(
         self,
@@ -290,18 +309,24 @@ class PenalizedRanker(WeightedRanker):
         """Mean error on held-out rows at every penalty, by models of the training rows."""
         seen = candidates.take_rows(train)
         part = self._pose(seen, y[train])
-        models = []
-        for fit in self._make_paths(part, seen, part.scale).follow(alphas / self._units(part)[0]):
-            models.append(part.model(fit.features, fit.weights, fit.intercept))
-            if np.count_nonzero(fit.weights, axis=0).max(initial=0) >= train.size:
-                break  # as many weights as rows can follow any target, and smaller penalties only follow it closer
+        models = self._path_models(seen, part, alphas, train.size)
         # in units of the problem, in which squares of very large or small quantities can be summed
         of_rows = path_outputs(models, safe_indexing(candidates.table, test))
         outputs = [(each - problem.center) / problem.unit for each in of_rows]
         truth, share = problem.Y[test], problem.row_shares[test]
         errors = np.array([self._held_out_errors(problem, each, truth) @ (share / share.sum()) for each in outputs])
-        # a path that ended early stays where it is
-        return np.append(errors, np.full(alphas.size - errors.size, errors[-1]))
+        return stay_at_last(errors, alphas.size)
+
+    def _path_models(
+        self, candidates: Candidates, problem: LinearProblem, alphas: np.ndarray, n_rows: int
+    ) -> list[LinearModel]:
+        """Models at decreasing penalties, given in the units of y, until nothing is left to be explained."""
+        models = []
+        for fit in self._make_paths(problem, candidates, problem.scale).follow(alphas / self._units(problem)[0]):
+            models.append(problem.model(fit.features, fit.weights, fit.intercept))
+            if np.count_nonzero(fit.weights, axis=0).max(initial=0) >= n_rows:
+                break  # as many weights as rows can follow any target, and smaller penalties only follow it closer
+        return models
 
     # the model of what is kept
 

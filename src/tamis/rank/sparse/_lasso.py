@@ -5,8 +5,9 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
+
 from tamis._sklearn import Interval
-from tamis.rank._linear_problem import LinearProblem
 from tamis.rank.sparse._smooth_loss import SmoothLossRanker
 
 
@@ -145,5 +146,5 @@ class Lasso(SmoothLossRanker):
         self.tol = tol
         self.n_jobs = n_jobs
 
-    def _loss(self, problem: LinearProblem) -> str:
+    def _loss(self, classes: np.ndarray | None) -> str:
         return "squared"

@@ -149,7 +149,7 @@ class LogisticLasso(SmoothLossRanker):
         self.tol = tol
         self.n_jobs = n_jobs
 
-    def _loss(self, problem: LinearProblem) -> str:
+    def _loss(self, classes: np.ndarray | None) -> str:
         return "logistic"
 
     def _pose(self, candidates: Candidates, y: np.ndarray | None) -> LinearProblem:

@@ -150,7 +150,7 @@ class PotentialSVM(SmoothLossRanker):
         self.tol = tol
         self.n_jobs = n_jobs
 
-    def _loss(self, problem: LinearProblem) -> str:
+    def _loss(self, classes: np.ndarray | None) -> str:
         return "squared"
 
     def _penalty(self, problem: LinearProblem, members: Sequence[np.ndarray] | None) -> dict[str, Any]:

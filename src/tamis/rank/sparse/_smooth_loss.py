@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from joblib import delayed
 from sklearn.exceptions import ConvergenceWarning
 
-from tamis.base import Candidates
+from tamis.base import Candidates, fresh
+from tamis.engine import CompressedColumns, join_parts
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.kernels.solvers.penalized_path import PenalizedPath
 from tamis.rank._linear_problem import LinearProblem
-from tamis.rank._validation import classification_errors
+from tamis.rank._validation import classification_errors, stay_at_last
 from tamis.rank.sparse._base import PenalizedRanker
+from tamis.rank.sparse._held_out_products import fold_of_rows, held_out_errors
 from tamis.rank.sparse._target_paths import TargetPaths
 
 _NORM_STEPS = 100
@@ -24,10 +27,10 @@ _NORM_TOL = 1e-12  # of the bound on a norm
 class SmoothLossRanker(PenalizedRanker):
     """A method says its loss in :meth:`_loss` and its penalty in :meth:`_penalty`."""
 
-    def _loss(self, problem: LinearProblem) -> str:
-        """Name of the loss; quantities have the squared one only."""
+    def _loss(self, classes: np.ndarray | None) -> str:
+        """Name of the loss for classes, or for a quantity, which has the squared one only."""
         asked = self.get_params(deep=False).get("loss", "auto")
-        if problem.classes is None:
+        if classes is None:
             if asked not in ("auto", "squared"):
                 raise ValueError(
                     f"loss='{asked}' is for classes, but y holds quantities; use loss='squared' or "
@@ -36,6 +39,9 @@ class SmoothLossRanker(PenalizedRanker):
             return "squared"
         return "logistic" if asked == "auto" else asked
 
+    def _has_squared_loss(self, classes: np.ndarray | None) -> bool:
+        return self._loss(classes) == "squared"
+
     def _penalty(self, problem: LinearProblem, members: Sequence[np.ndarray] | None) -> dict[str, Any]:
         """Keyword arguments of :class:`PenalizedPath` that describe the penalty."""
         return {}
@@ -43,17 +49,58 @@ class SmoothLossRanker(PenalizedRanker):
     def _make_solver(
         self, problem: LinearProblem, target: int, scale: np.ndarray, members: Sequence[np.ndarray] | None
     ) -> PenalizedPath:
-        loss = self._loss(problem)
+        loss = self._loss(problem.classes)
         penalty = self._penalty(problem, members)
-        y = np.ascontiguousarray(problem.Y[:, target])
+        y = np.ascontiguousarray(problem.targets[:, target])
         return PenalizedPath(problem.columns, y, LOSSES[loss], scale, members=members, tol=self.tol, **penalty)
 
     def _held_out_errors(self, problem: LinearProblem, outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """The loss, summed over the targets; the rate of errors for the squared hinge."""
-        loss = self._loss(problem)
+        loss = self._loss(problem.classes)
         return (
             classification_errors(outputs, Y) if loss == "squared_hinge" else LOSSES[loss].value(outputs, Y).sum(axis=1)
         )
+
+    def _fold_tasks(
+        self,
+        candidates: Candidates,
+        y: np.ndarray,
+        problem: LinearProblem,
+        folds: Sequence[tuple[np.ndarray, np.ndarray]],
+        alphas: np.ndarray,
+    ) -> list[Any]:
+        parts = self._compressed_folds(candidates, problem, folds)
+        if parts is None:
+            return super()._fold_tasks(candidates, y, problem, folds, alphas)
+        return [
+            delayed(fresh(self)._compressed_errors)(candidates, problem, parts[:fold] + parts[fold + 1 :], part, alphas)
+            for fold, part in enumerate(parts[: len(folds)])
+        ]
+
+    def _compressed_folds(
+        self, candidates: Candidates, problem: LinearProblem, folds: Sequence[tuple[np.ndarray, np.ndarray]]
+    ) -> list[CompressedColumns] | None:
+        """Rows held out by each fold, and those that no fold holds out, compressed; None where rows are needed."""
+        # weights that balance the classes are those of the training rows
+        if not isinstance(problem.columns, CompressedColumns) or self.class_weight == "balanced":
+            return None
+        fold = fold_of_rows(folds, len(problem.Y))
+        if fold is None or not np.bincount(fold, weights=problem.row_shares).all():
+            return None
+        return candidates.compressed_parts(problem.Y, problem.columns.sample_weight, fold, int(fold.max()) + 1)
+
+    def _compressed_errors(
+        self,
+        candidates: Candidates,
+        problem: LinearProblem,
+        seen: Sequence[CompressedColumns],
+        held_out: CompressedColumns,
+        alphas: np.ndarray,
+    ) -> np.ndarray:
+        """Mean error on the rows of one part at every penalty, by models of those of the others."""
+        training = self._without_copies(candidates, problem.on_rows(join_parts(seen), standardize=self.standardize))
+        models = self._path_models(candidates, training, alphas, len(problem.Y))
+        return stay_at_last(held_out_errors(problem, held_out, models), alphas.size)
 
     def _given_alpha(self, problem: LinearProblem, paths: TargetPaths) -> float | str:
         max_norm = self.get_params(deep=False).get("max_norm")

@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tamis.kernels.arrays.blocks import blocks
-from tamis.kernels.subset.column_subset import compress_rows, first_largest, gram_of_rows, precision_of, quadratic_forms
+from tamis.kernels.subset.column_subset import first_largest, gram_of_rows, precision_of, quadratic_forms
 from tamis.kernels.subset.group_subset import group_of_each
 
 _FEW, _MANY = 16, 256  # candidates per block: few at the beginning of a step, then twice as many each time
@@ -48,13 +48,13 @@ class FacilityLocationSearch:
     Parameters
     ----------
     Z : ndarray of shape (n_rows, n_columns)
-        Centered columns.
+        Centered columns, or others with the same products and fewer rows.
     norm2 : ndarray of shape (n_columns,)
         Their squared norms; columns with zero are never chosen.
     """
 
     def __init__(self, Z: np.ndarray, norm2: np.ndarray) -> None:
-        self.Z = compress_rows(Z)
+        self.Z = Z
         self.norm2 = norm2
         self.precision = precision_of(Z)
         self._gain_error = self.precision.product * float(norm2.max())

@@ -15,8 +15,9 @@ import numpy as np
 
 from tamis.kernels.arrays.copies import distinct_columns
 from tamis.kernels.arrays.scaling import center_columns
-from tamis.kernels.subset.column_subset import compress_rows, gram_of_rows, quadratic_forms
+from tamis.kernels.subset.column_subset import gram_of_rows, quadratic_forms
 from tamis.rank.subset._alignment import AlignmentSearch, component_affinities
+from tamis.rank.subset._centered_columns import fewest_rows
 from tamis.rank.subset._faithful_swaps import SwapSearch, fit_among, nearest_rows
 from tamis.rank.subset._ridge_greedy import RidgeSearch, rank_columns
 
@@ -70,7 +71,7 @@ class FaithfulSet:
         self.n_neighbors = n_neighbors
         self._queries = np.sort(rng.permutation(len(Z))[:_QUERIES])
         self.Z = Z if self.columns.size == Z.shape[1] else Z[:, self.columns]
-        self._table = compress_rows(self.Z)
+        self._table = fewest_rows(self.Z)
         if len(self._table) > _SKETCH:
             rows = np.sort(rng.choice(len(Z), _SKETCH, replace=False))
             self._table, varies = center_columns(self.Z[rows], scale=True)

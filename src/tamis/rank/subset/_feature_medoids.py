@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, SequentialRanker, Step, StopDecision
-from tamis.kernels.arrays.scaling import center_columns
+from tamis.rank.subset._centered_columns import centered_columns
 from tamis.rank.subset._facility_location import FacilityLocationSearch, GroupFacilityLocationSearch, assign_columns
 
 
@@ -57,7 +57,8 @@ class FeatureMedoids(SequentialRanker):
 
     Cost: matrix products between features, most of them in single precision, up to O(n D^2) where few are redundant, so
     that tens of thousands of features take minutes. Memory: two copies of the table and the pairs of features that
-    still matter (up to 128 MB, or the size of the table), never a matrix of all pairs.
+    still matter (up to 128 MB, or the size of the table). A table with more rows than columns is read once, in blocks
+    of rows, or twice where its columns drift or depend on each other; its copies then have D rows.
 
     References
     ----------
@@ -101,7 +102,7 @@ class FeatureMedoids(SequentialRanker):
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Iterator[Step]:
         coverage = 0.0
-        Z, norm2 = center_columns(candidates.table, scale=self.standardize, share=True)
+        Z, norm2 = centered_columns(candidates, scale=self.standardize, share=True)
         members = candidates.members
         search = FacilityLocationSearch(Z, norm2) if members is None else GroupFacilityLocationSearch(Z, norm2, members)
         for candidate, gain in search:
@@ -110,7 +111,7 @@ class FeatureMedoids(SequentialRanker):
 
     def _store(self, candidates: Candidates, ranking: Ranking, decision: StopDecision) -> None:
         super()._store(candidates, ranking, decision)
-        Z, norm2 = center_columns(candidates.table, scale=self.standardize)
+        Z, norm2 = centered_columns(candidates, scale=self.standardize)
         kept = candidates.columns_of(ranking.order[: decision.n_features])
         medoids = kept[norm2[kept] > 0]  # a kept group may hold constant columns
         self.assignment_, self.assignment_r2_ = assign_columns(Z, norm2, medoids)

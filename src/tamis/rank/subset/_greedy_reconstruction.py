@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, SequentialRanker, Step
-from tamis.kernels.arrays.scaling import center_columns
 from tamis.kernels.subset.column_subset import ReconstructionSearch
 from tamis.kernels.subset.group_subset import GroupReconstructionSearch
+from tamis.rank.subset._centered_columns import centered_columns
 
 
 class GreedyReconstruction(SequentialRanker):
@@ -48,7 +48,9 @@ class GreedyReconstruction(SequentialRanker):
     Notes
     -----
     Cost: :math:`O(n D \min(n, D))` once, in matrix products, then one pass over a table of :math:`\min(n, D)` rows per
-    kept feature; memory: two copies of the table. Nothing larger than the table is built.
+    kept feature; memory: two copies of the table. Nothing larger than the table is built. A table with more rows than
+    columns is read once, in blocks of rows, or twice where its columns drift or depend on each other; its copies then
+    have D rows.
 
     Groups are compared per dimension, the ratio of gain to cost of budgeted greedy search: a random group of m columns
     explains m times what a random column does, so that by the total a variable of fifty levels would come before any
@@ -99,7 +101,7 @@ class GreedyReconstruction(SequentialRanker):
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Iterator[Step]:
         explained = 0.0
-        Z, norm2 = center_columns(candidates.table, scale=self.standardize, share=True)
+        Z, norm2 = centered_columns(candidates, scale=self.standardize, share=True)
         for candidate, gain, n_directions in _search(Z, norm2, candidates.members):
             explained += n_directions * gain
             yield Step(candidate, gain, {"explained": min(explained, 1.0)})

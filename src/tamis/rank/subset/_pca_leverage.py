@@ -13,9 +13,9 @@ from scipy.sparse.linalg import svds
 from tamis._sklearn import Interval, RealNotInt
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, run_in_background
 from tamis.kernels.arrays.blocks import column_blocks
-from tamis.kernels.arrays.scaling import center_columns
 from tamis.kernels.arrays.tolerances import TIE
-from tamis.kernels.subset.column_subset import compress_rows, gram_of_rows
+from tamis.kernels.subset.column_subset import gram_of_rows
+from tamis.rank.subset._centered_columns import centered_columns, fewest_rows
 
 _LARGE = 1000  # rows and columns beyond which a few components are cheaper by iteration
 _FEW = 0.05  # share of all components that are a few
@@ -67,7 +67,9 @@ class PCALeverage(Ranker):
     ``n_components_`` may be larger than asked for.
 
     Cost: :math:`O(n D \min(n, D))`, on the smaller of the two Gram matrices; where a few components of a table large in
-    both directions are asked for by number, a Lanczos iteration takes a few dozen passes over the table instead.
+    both directions are asked for by number, a Lanczos iteration takes a few dozen passes over the table instead. A
+    table with more rows than columns is otherwise read once, in blocks of rows, or twice where its columns drift or
+    depend on each other, without a centered copy.
     Deviation from the paper: it samples columns at random with probability :math:`S_j / r`; here the largest come
     first.
 
@@ -118,8 +120,8 @@ class PCALeverage(Ranker):
         self.groups = groups
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        X = candidates.table
-        Z, norm2 = center_columns(X, scale=self.standardize)
+        by_iteration = _pays_iteration(candidates.table.shape, self.n_components)
+        Z, norm2 = centered_columns(candidates, scale=self.standardize, needs_products=not by_iteration)
         decompose = partial(leverage_scores, Z, self.n_components)
         scores, variances = run_in_background(self, decompose, task_name="decompose")
         self.n_components_ = variances.size
@@ -137,12 +139,11 @@ def leverage_scores(Z: np.ndarray, n_components: float | None) -> tuple[np.ndarr
     n_components : int, float or None
         Number of singular vectors, share of the variance that they explain, or all.
     """
-    smaller = min(Z.shape)
-    if isinstance(n_components, Integral) and smaller > _LARGE and n_components <= _FEW * smaller:
+    if n_components is not None and _pays_iteration(Z.shape, n_components):
         found = _by_iteration(Z, int(n_components))
         if found is not None:
             return found
-    Z = compress_rows(Z)
+    Z = fewest_rows(Z)
     values, U = np.linalg.eigh(gram_of_rows(Z))
     values, U = values[::-1], U[:, ::-1]
     r = count_components(values, n_components, rounding=TIE.of(Z))
@@ -152,6 +153,11 @@ def leverage_scores(Z: np.ndarray, n_components: float | None) -> tuple[np.ndarr
         part = onto @ Z[:, cols]
         scores[cols] = np.einsum("ij,ij->j", part, part, dtype=float)
     return scores, values[:r]
+
+
+def _pays_iteration(shape: tuple[int, ...], n_components: float | None) -> bool:
+    """Whether a few components are asked for, by number, of a table large in both directions."""
+    return isinstance(n_components, Integral) and min(shape) > _LARGE and n_components <= _FEW * min(shape)
 
 
 def count_components(values: np.ndarray, n_components: float | None, *, rounding: float) -> int:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, SequentialRanker, Step
-from tamis.kernels.arrays.scaling import center_columns
 from tamis.kernels.subset.column_subset import (
     PivotedSearch,
     explained_by_each,
@@ -16,6 +15,7 @@ from tamis.kernels.subset.column_subset import (
     precision_of,
 )
 from tamis.kernels.subset.group_subset import GroupPivotedSearch, GroupReconstructionSearch
+from tamis.rank.subset._centered_columns import centered_columns
 
 
 class PivotedQR(SequentialRanker):
@@ -57,7 +57,8 @@ class PivotedQR(SequentialRanker):
 
     Cost: one pass over the table per kept feature, O(n_features) memory beside a copy of the table; with
     ``standardize=True``, :math:`O(n D \min(n, D))` operations for the first one. Norms are downdated, and computed anew
-    where rounding could decide, as LAPACK does.
+    where rounding could decide, as LAPACK does. A tall table is read once, in blocks of rows, or twice where its
+    columns drift or depend on each other, and the copy then has D rows.
 
     With ``groups``, the residual of a block is measured by its Frobenius norm, as adaptive column sampling does
     (Deshpande et al. 2006), here per column. Its volume, the product of its singular values, would be zero for every
@@ -108,7 +109,7 @@ class PivotedQR(SequentialRanker):
     def _steps(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Iterator[Step]:
-        Z, norm2 = center_columns(candidates.table, scale=self.standardize)
+        Z, norm2 = centered_columns(candidates, scale=self.standardize, needs_products=self.standardize)
         if candidates.members is not None:
             yield from self._group_steps(Z, norm2, candidates.members)
             return
