@@ -5,7 +5,22 @@ import warnings
 import numpy as np
 import pytest
 
-from tamis import CorrelationScore, FisherScore, ForwardLeastSquares, GramSchmidt, MaxVariance, ReliefF
+from tamis import (
+    CorrelationScore,
+    ElasticNet,
+    FeatureMedoids,
+    FisherScore,
+    ForwardLeastSquares,
+    GramSchmidt,
+    GreedyReconstruction,
+    GroupLasso,
+    Lasso,
+    MaxVariance,
+    PCALeverage,
+    PivotedQR,
+    ReliefF,
+    SparseGroupLasso,
+)
 from tamis.base import NothingKeptWarning
 from tamis.base._row_blocks import TAKE_ROW_BLOCKS
 from tamis.dictionary import Monomials
@@ -46,6 +61,16 @@ RANKERS = [
     (FisherScore(stop=3, form="unbiased"), "two classes", None),
     (MaxVariance(stop=3), "regression", 1),
     (MaxVariance(stop=2, groups=np.arange(12) // 3), "regression", None),
+    (Lasso(stop=3), "regression", 1),
+    (Lasso(cv=3), "regression", None),
+    (ElasticNet(stop=3), "regression", None),
+    (GroupLasso(stop=2, groups=np.arange(12) // 2), "regression", None),
+    (SparseGroupLasso(stop=2, groups=np.arange(12) // 2), "regression", None),
+    (GroupLasso(stop=2, groups=np.arange(12) // 2, loss="squared"), "two classes", None),
+    (GreedyReconstruction(stop=4), "regression", 1),
+    (FeatureMedoids(stop=4), "regression", 1),
+    (PivotedQR(stop=4), "regression", 1),
+    (PCALeverage(stop=4), "regression", 1),
 ]
 
 
@@ -60,7 +85,7 @@ def test_blocks_give_what_rows_in_memory_give(ranker, task, n_passes, weighted):
     table = blocks(X)
     ranker.fit(table, y, **given)
     np.testing.assert_array_equal(ranker.order_, order)
-    np.testing.assert_allclose(ranker.scores_, scores, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(ranker.scores_, scores, rtol=1e-6, atol=1e-9 * np.nanmax(np.abs(scores)))
     np.testing.assert_array_equal(ranker.support_, support)
     assert ranker.stop_.reason.replace("column ", "x") == reason
     assert ranker.get_feature_names_out().tolist() == [NAMES[j] for j in np.flatnonzero(support)]
@@ -147,6 +172,8 @@ def test_rules_that_compare_rows_see_a_sample_and_say_so(rule):
         (GramSchmidt(dictionary=Monomials(2)), "dictionary computes features of rows in memory"),
         (FisherScore(form="unbiased"), "form='unbiased' has no probe"),
         (GramSchmidt(multiclass="ovr"), "multiclass='ovr' sets rows apart"),
+        (GroupLasso(), "this loss needs all rows in memory"),
+        (Lasso(class_weight="balanced"), "rows cannot be set apart"),
     ],
 )
 def test_what_needs_rows_is_refused_with_what_to_do(ranker, message):

@@ -245,7 +245,16 @@ class Candidates(SentOnce, ABC):
             return None
 
     def take_rows(self, rows: np.ndarray) -> Candidates:
-        """The same candidates on some of the rows."""
+        """The same candidates on some of the rows, which must be in memory."""
+        if self.in_blocks:
+            raise ValueError("rows cannot be set apart where they are read in blocks: give X as an array")
+        return self._with_rows(rows)
+
+    def sample_rows(self, rows: np.ndarray) -> Candidates:
+        """The same candidates on a few rows, in ascending order, of a table that may be read in blocks."""
+        return self._with_rows(rows)
+
+    def _with_rows(self, rows: np.ndarray) -> Candidates:
         part = self._on_rows(rows)
         part.noun = self.noun
         part.row_groups = None if self.row_groups is None else self.row_groups[rows]

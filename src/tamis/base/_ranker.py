@@ -646,7 +646,7 @@ def _row_sample(
 ) -> tuple[Candidates, np.ndarray | None]:
     """Some rows, drawn at random, of a table that is read in blocks."""
     rows = np.sort(rng.choice(candidates.table.shape[0], n_rows, replace=False))
-    return candidates.take_rows(rows), None if y is None else y[rows]
+    return candidates.sample_rows(rows), None if y is None else y[rows]
 
 
 def arranged(ranking: Ranking, candidates: Candidates) -> Ranking:

@@ -16,7 +16,21 @@ if TYPE_CHECKING:
     from tamis.base._ranker import Ranker
 
 # Methods that provide "row_blocks", for the error of the others.
-TAKE_ROW_BLOCKS = ("CorrelationScore", "FisherScore", "ForwardLeastSquares", "GramSchmidt", "MaxVariance")
+TAKE_ROW_BLOCKS = (
+    "CorrelationScore",
+    "ElasticNet",
+    "FeatureMedoids",
+    "FisherScore",
+    "ForwardLeastSquares",
+    "GramSchmidt",
+    "GreedyReconstruction",
+    "GroupLasso",
+    "Lasso",
+    "MaxVariance",
+    "PCALeverage",
+    "PivotedQR",
+    "SparseGroupLasso",
+)
 
 
 def is_in_blocks(X: Any) -> bool:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from tamis._sklearn import check_sample_weight, get_namespace, is_numpy_namespace, move_to, num_samples, safe_indexing
 from tamis.base._target_values import check_target_values
+from tamis.engine import RowBlocks
 
 # Methods that provide "several_targets", for the error of the others.
 TAKE_SEVERAL_TARGETS = ("CorrelationScore", "ForwardLeastSquares", "GramSchmidt", "TreeSelector")
@@ -182,7 +183,8 @@ def split_rows(
         cv = StratifiedGroupKFold(n_folds) if classifier else GroupKFold(n_folds)
     splitter = check_cv(cv, y, classifier=classifier)
     try:
-        folds = list(splitter.split(table, y, row_groups))
+        rows = np.empty((len(table), 0)) if isinstance(table, RowBlocks) else table  # of which only the number counts
+        folds = list(splitter.split(rows, y, row_groups))
     except ValueError as error:
         if row_groups is None and "'groups' parameter" in str(error):
             name = type(splitter).__name__

@@ -91,6 +91,10 @@ class LinearProblem:
         exponents, table = None, candidates.table
         if has_squared_loss(target.classes):
             columns = candidates.compressed_rows(Y, sample_weight=row_weight, dtype=float)
+        if columns is None and candidates.in_blocks:
+            raise ValueError(
+                "this loss needs all rows in memory, and X is read in blocks: use loss='squared', or Lasso"
+            )
         if columns is None:
             exponents = overflow_exponents(candidates.table) if standardize else None
             table = ldexp_columns(candidates.table, exponents).astype(float, copy=False)

@@ -12,7 +12,7 @@ from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.rank._linear_problem import LinearProblem
-from tamis.rank.sparse._smooth_loss import SmoothLossRanker
+from tamis.rank.sparse._smooth_loss import FROM_SUMS, SmoothLossRanker
 
 
 class ElasticNet(SmoothLossRanker):
@@ -110,6 +110,8 @@ class ElasticNet(SmoothLossRanker):
     >>> sorted(ElasticNet(stop=5).fit(X, y).order_[:5].tolist())
     [0, 1, 2, 3, 4]
     """
+
+    provides: ClassVar[frozenset[str]] = FROM_SUMS
 
     _parameter_constraints: ClassVar[dict] = {
         **SmoothLossRanker._parameter_constraints,

@@ -10,7 +10,7 @@ import numpy as np
 from tamis._sklearn import StrOptions
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.rank._linear_problem import LinearProblem
-from tamis.rank.sparse._smooth_loss import GroupPenaltyRanker
+from tamis.rank.sparse._smooth_loss import FROM_SUMS, GroupPenaltyRanker
 
 
 class GroupLasso(GroupPenaltyRanker):
@@ -105,6 +105,8 @@ class GroupLasso(GroupPenaltyRanker):
     >>> found.group_order_.tolist()
     [0]
     """
+
+    provides: ClassVar[frozenset[str]] = FROM_SUMS
 
     _parameter_constraints: ClassVar[dict] = {
         **GroupPenaltyRanker._parameter_constraints,

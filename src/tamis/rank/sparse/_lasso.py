@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval
-from tamis.rank.sparse._smooth_loss import SmoothLossRanker
+from tamis.rank.sparse._smooth_loss import FROM_SUMS, SmoothLossRanker
 
 
 class Lasso(SmoothLossRanker):
@@ -106,6 +106,8 @@ class Lasso(SmoothLossRanker):
     >>> sorted(Lasso(stop=5).fit(X, y).order_[:5].tolist())
     [0, 1, 2, 3, 4]
     """
+
+    provides: ClassVar[frozenset[str]] = FROM_SUMS
 
     _parameter_constraints: ClassVar[dict] = {
         **SmoothLossRanker._parameter_constraints,

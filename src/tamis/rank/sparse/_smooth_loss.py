@@ -22,6 +22,8 @@ from tamis.rank.sparse._target_paths import TargetPaths
 
 _NORM_STEPS = 100
 _NORM_TOL = 1e-12  # of the bound on a norm
+# What methods provide that have a squared loss, which is known from sums over rows
+FROM_SUMS = PenalizedRanker.provides | {"dask", "row_blocks"}
 
 
 class SmoothLossRanker(PenalizedRanker):

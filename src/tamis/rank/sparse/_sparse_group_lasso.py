@@ -11,7 +11,7 @@ import numpy as np
 from tamis._sklearn import Interval, StrOptions
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.rank._linear_problem import LinearProblem
-from tamis.rank.sparse._smooth_loss import GroupPenaltyRanker
+from tamis.rank.sparse._smooth_loss import FROM_SUMS, GroupPenaltyRanker
 
 
 class SparseGroupLasso(GroupPenaltyRanker):
@@ -110,6 +110,8 @@ class SparseGroupLasso(GroupPenaltyRanker):
     >>> found.group_order_.tolist()
     [0]
     """
+
+    provides: ClassVar[frozenset[str]] = FROM_SUMS
 
     _parameter_constraints: ClassVar[dict] = {
         **GroupPenaltyRanker._parameter_constraints,

@@ -89,7 +89,7 @@ class PCALeverage(Ranker):
     """
 
     supervised: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups"}
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"dask", "groups", "row_blocks"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("fit-plateau", {})
 
     _parameter_constraints: ClassVar[dict] = {
