@@ -39,6 +39,7 @@ _ROWS_PER_ROW_OF_START = 4  # one row in so many is in the sample by which weigh
 _ROWS_OF_START = 24  # fewest rows per entry of that sample
 _START_TOL = 1e-3  # of the model of that sample
 _MAX_RATE = 0.5  # of the gradient after a step to that before it: beyond, the step is not taken as it is
+_LEAST_RATE = 1e-15  # to which one that is zero is raised
 _FEW_ROUNDS = 2  # steps that are expected of a good Hessian
 _TIME_OF_ONE_AMONG_MANY = 0.3  # of one gradient, where several are evaluated together
 _MAX_ROUNDS = 6  # of steps on several eliminations
@@ -114,7 +115,7 @@ class ChordNewton(LinearModel):
             step = -(self.inverse @ gradient)
             moved = self.w + step
             new = self._gradients(moved[None])[0]
-            self._rate = self._size(new) / self._size(gradient)
+            self._rate = max(self._size(new) / self._size(gradient), _LEAST_RATE)
             if self._rate > _MAX_RATE:
                 if not is_new:
                     self._rate = 1.0

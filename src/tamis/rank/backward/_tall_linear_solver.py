@@ -21,11 +21,16 @@ _MIN_AHEAD, _MAX_AHEAD = 4, 16  # eliminations that are solved together
 _FEW_ROUNDS, _MANY_ROUNDS = 3, 5  # of steps: more, or fewer, are solved together then
 _MAX_ROWS_PER_COLUMN = 2  # of the active-set method; with more rows too many of them change their status
 
+_PrimalModel = (
+    PrimalLinearModel | chord_newton.ChordNewton | gram_newton.GramNewton | AugmentedLagrangianSVM | MultinomialModel
+)
+
 
 class TallLinearSolver(SubproblemSolver):
     """Linear models on the table, one feature per row of it.
 
-    The squared hinge, ridge and logistic regression by Newton's method in the primal. The hinge and the
+    The squared hinge, ridge and logistic regression by Newton's method in the primal; with many more rows than columns,
+    eliminations of the first and the last are solved several at a time. The hinge and the
     epsilon-insensitive loss, which have no second derivative, by an augmented Lagrangian method; with at most twice as
     many rows as columns, or a hard margin, by the active-set method in the dual, on a Gram matrix that is never formed.
     ``max_iter`` is that of the smooth losses.
@@ -120,8 +125,8 @@ class TallLinearSolver(SubproblemSolver):
 
     def remove(self, features: np.ndarray) -> None:
         """Eliminate columns from the table."""
-        if self._can_look_ahead and features.size == 1 and self._remaining.size > 2:
-            self._look_ahead(int(features[0]))
+        if self._can_look_ahead:
+            self._look_ahead(features)
         eliminated = np.flatnonzero(np.isin(self._remaining, features)) + self._n_intercepts
         n_entries = self._remaining.size + self._n_intercepts
         kept, moved = _fill_gaps(eliminated, n_entries)
@@ -142,14 +147,14 @@ class TallLinearSolver(SubproblemSolver):
                 model.eliminate(eliminated, columns, kept, table)
         self._solve()
 
-    def _look_ahead(self, feature: int) -> None:
+    def _look_ahead(self, features: np.ndarray) -> None:
         """Solve an elimination together with those that are likely to follow, unless it was solved with others.
 
         These are eliminations of the least weight. Where another one is asked for, as with columns to keep or with
         groups, or where steps do not converge, fewer are solved together the next time.
         """
         if self._ahead:
-            if self._ahead[0] == feature:
+            if features.tolist() == self._ahead[:1]:
                 del self._ahead[0]
                 return
             self._n_ahead = max(1, self._n_solved - len(self._ahead))
@@ -157,10 +162,10 @@ class TallLinearSolver(SubproblemSolver):
         elif max(model.n_rounds for model in self.models) <= _FEW_ROUNDS:
             self._n_ahead = min(2 * self._n_ahead, _MAX_AHEAD)
         n_most = min(self._n_ahead, self._remaining.size - 1)
-        if n_most < _MIN_AHEAD:
+        if n_most < _MIN_AHEAD or features.size > 1:
             return
         sequences = [model.predict(n_most) for model in self.models]
-        place = int(np.flatnonzero(self._remaining == feature)[0])
+        place = int(np.flatnonzero(self._remaining == features[0])[0])
         places: list[int] = []
         while len(places) < n_most:
             entry, pairs = place + self._n_intercepts, zip(sequences, self.models, strict=True)
@@ -179,7 +184,7 @@ class TallLinearSolver(SubproblemSolver):
         for model in self.models:
             model.keep_ahead(self._n_solved)
         self._ahead = self._remaining[places[1 : self._n_solved]].tolist()
-        if max(model.n_rounds for model in self.models) >= _MANY_ROUNDS:
+        if self._n_solved < n_most or max(model.n_rounds for model in self.models) >= _MANY_ROUNDS:
             self._n_ahead = max(1, n_most // 2)
 
     def _downdate(self, group: RowGroup, columns: np.ndarray, table: Any) -> None:
@@ -202,7 +207,7 @@ def _fill_gaps(eliminated: np.ndarray, n_entries: int) -> tuple[np.ndarray, np.n
 
 def _pose_primal(
     table: Any, penalty: np.ndarray, subproblem: Subproblem, learner: Learner, tol: float, max_iter: int
-) -> Any:
+) -> _PrimalModel:
     """The model of a subproblem on a table; not yet solved."""
     target, cost = subproblem.target, subproblem.cost
     if is_multinomial(subproblem):
