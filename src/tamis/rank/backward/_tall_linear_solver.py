@@ -70,6 +70,7 @@ class TallLinearSolver(SubproblemSolver):
         self._can_look_ahead = all(isinstance(model, chord_newton.ChordNewton) for model in self.models)
         self._n_ahead = _MAX_AHEAD // 2  # eliminations to be solved together next
         self._ahead: list[int] = []  # features whose elimination is solved already
+        self._n_solved = 0  # eliminations that were solved together last
         self._solve()
 
     @property
