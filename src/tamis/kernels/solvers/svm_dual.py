@@ -193,6 +193,20 @@ class DualSVM:
             error /= max(1.0, float(np.abs(self.v).max()))
         return max(largest, error)
 
+    def violations(self, dual: np.ndarray, products: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """Largest violation of the KKT conditions of this working set, in each row of several points.
+
+        ``products`` are those with the kernel matrix of each. A point outside the box violates them infinitely.
+        """
+        box = self.working_set
+        g = self.target - products - self.ridge * dual - intercept[:, None]
+        largest = np.where(box.is_at_bound, box.feasible_direction * g, np.abs(g)).max(axis=1)
+        if self.total is not None:
+            error = np.abs(self.total - dual.sum(axis=1)) / np.maximum(1.0, np.abs(dual).max(axis=1))
+            largest = np.maximum(largest, error)
+        is_inside = np.array([box.contains(values) for values in dual[:, box.free]], dtype=bool)
+        return np.where(is_inside, largest, np.inf)
+
     # The active-set method.
 
     def solve(self) -> None:

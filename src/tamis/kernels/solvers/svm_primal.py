@@ -208,7 +208,10 @@ class PrimalLinearModel(LinearModel):
 
     def _invert(self, curvature: np.ndarray) -> None:
         rows = np.flatnonzero(curvature)
-        self.inverse, self._n_downdates = _invert(weighted_gram(self.table, rows, curvature[rows]), self.penalty), 0
+        self.inverse, self._n_downdates = (
+            invert_hessian(weighted_gram(self.table, rows, curvature[rows]), self.penalty),
+            0,
+        )
         self._largest = float(self.inverse.diagonal().max())
 
     def _update_rows(self, rows: np.ndarray, change: np.ndarray) -> None:
@@ -249,7 +252,7 @@ def weighted_gram(table: Any, rows: np.ndarray, curvature: np.ndarray) -> np.nda
     return (part @ part.T).toarray()
 
 
-def _invert(hessian: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+def invert_hessian(hessian: np.ndarray, penalty: np.ndarray) -> np.ndarray:
     """Inverse with the penalty, computed in units that make the diagonal one."""
     diagonal = np.arange(penalty.size)
     hessian[diagonal, diagonal] += penalty

@@ -58,6 +58,13 @@ class WorkingSet:
         """Another list of free variables."""
         self.free, self._free_signs, self._free_upper = free, self.signs[free], self.upper[free]
 
+    @property
+    def is_at_bound(self) -> np.ndarray:
+        """Which variables are not free."""
+        is_at_bound = np.ones(self.signs.size, dtype=bool)
+        is_at_bound[self.free] = False
+        return is_at_bound
+
     def append(self, j: int) -> None:
         """Free a variable."""
         self.feasible_direction[j] = 0.0
@@ -181,6 +188,14 @@ class KKTInverse:
         if self._n_downdates >= _MAX_DOWNDATES:
             return False
         add_square(self.matrix, solved, 1.0 / pivot)
+        return True
+
+    def add_squares(self, rows: np.ndarray) -> bool:
+        """``A^-1 + X'X``, the border included in each row of X; False where it is to be computed anew."""
+        self._n_downdates += 1
+        if self._n_downdates >= _MAX_DOWNDATES:
+            return False
+        self.matrix += rows.T @ rows
         return True
 
     def downdate_many(self, rows: np.ndarray) -> bool:

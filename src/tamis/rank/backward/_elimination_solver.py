@@ -150,6 +150,11 @@ class SubproblemSolver(EliminationSolver):
     def _solve(self) -> None:
         for model in self.models:
             model.solve()
+        self._record()
+
+    def _record(self) -> None:
+        """Note how well the models are trained."""
+        for model in self.models:
             self.residual = max(self.residual, model.residual)
             self.converged = self.converged and model.converged
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tamis.kernels.arrays.tolerances import WEIGHT_ERROR
-from tamis.kernels.solvers import gram_newton
+from tamis.kernels.arrays.tolerances import TIE, WEIGHT_ERROR
+from tamis.kernels.solvers import chord_newton, gram_newton
 from tamis.kernels.solvers.gram import FactorGram
 from tamis.kernels.solvers.multinomial import MultinomialModel
 from tamis.kernels.solvers.svm_augmented_lagrangian import AugmentedLagrangianSVM
@@ -17,13 +17,20 @@ from tamis.kernels.solvers.svm_primal import PrimalLinearModel
 from tamis.rank.backward._elimination_solver import RowGroup, SubproblemSolver, group_by_rows, is_multinomial, pose_dual
 from tamis.rank.backward._learners import Learner, Subproblem
 
+_MIN_AHEAD, _MAX_AHEAD = 4, 16  # eliminations that are solved together
+_FEW_ROUNDS, _MANY_ROUNDS = 3, 5  # of steps: more, or fewer, are solved together then
 _MAX_ROWS_PER_COLUMN = 2  # of the active-set method; with more rows too many of them change their status
+
+_PrimalModel = (
+    PrimalLinearModel | chord_newton.ChordNewton | gram_newton.GramNewton | AugmentedLagrangianSVM | MultinomialModel
+)
 
 
 class TallLinearSolver(SubproblemSolver):
     """Linear models on the table, one feature per row of it.
 
-    The squared hinge, ridge and logistic regression by Newton's method in the primal. The hinge and the
+    The squared hinge, ridge and logistic regression by Newton's method in the primal; with many more rows than columns,
+    eliminations of the first and the last are solved several at a time. The hinge and the
     epsilon-insensitive loss, which have no second derivative, by an augmented Lagrangian method; with at most twice as
     many rows as columns, or a hard margin, by the active-set method in the dual, on a Gram matrix that is never formed.
     ``max_iter`` is that of the smooth losses.
@@ -60,6 +67,10 @@ class TallLinearSolver(SubproblemSolver):
             else:
                 models = [_pose_primal(part, penalty, member, learner, tol, max_iter) for member in members]
                 self.groups.append(RowGroup(rows, part, models))
+        self._can_look_ahead = all(isinstance(model, chord_newton.ChordNewton) for model in self.models)
+        self._n_ahead = _MAX_AHEAD // 2  # eliminations to be solved together next
+        self._ahead: list[int] = []  # features whose elimination is solved already
+        self._n_solved = 0  # eliminations that were solved together last
         self._solve()
 
     @property
@@ -115,6 +126,8 @@ class TallLinearSolver(SubproblemSolver):
 
     def remove(self, features: np.ndarray) -> None:
         """Eliminate columns from the table."""
+        if self._can_look_ahead:
+            self._look_ahead(features)
         eliminated = np.flatnonzero(np.isin(self._remaining, features)) + self._n_intercepts
         n_entries = self._remaining.size + self._n_intercepts
         kept, moved = _fill_gaps(eliminated, n_entries)
@@ -134,6 +147,46 @@ class TallLinearSolver(SubproblemSolver):
             for model in group.models:
                 model.eliminate(eliminated, columns, kept, table)
         self._solve()
+
+    def _look_ahead(self, features: np.ndarray) -> None:
+        """Solve an elimination together with those that are likely to follow, unless it was solved with others.
+
+        These are eliminations of the least weight. Where another one is asked for, as with columns to keep or with
+        groups, or where steps do not converge, fewer are solved together the next time.
+        """
+        if self._ahead:
+            if features.tolist() == self._ahead[:1]:
+                del self._ahead[0]
+                return
+            self._n_ahead = max(1, self._n_solved - len(self._ahead))
+            self._ahead = []
+        elif max(model.n_rounds for model in self.models) <= _FEW_ROUNDS:
+            self._n_ahead = min(2 * self._n_ahead, _MAX_AHEAD)
+        n_most = min(self._n_ahead, self._remaining.size - 1)
+        if n_most < _MIN_AHEAD or features.size > 1:
+            return
+        sequences = [model.predict(n_most) for model in self.models]
+        place = int(np.flatnonzero(self._remaining == features[0])[0])
+        places: list[int] = []
+        while len(places) < n_most:
+            entry, pairs = place + self._n_intercepts, zip(sequences, self.models, strict=True)
+            if not all(sequence.eliminate(entry, model.inverse[entry]) for sequence, model in pairs):
+                break
+            places.append(place)
+            criteria = np.sum([sequence.w[self._n_intercepts :] ** 2 for sequence in sequences], axis=0)
+            criteria[places] = np.inf
+            least = np.flatnonzero(criteria <= criteria.min() * (1.0 + TIE.float64))
+            place = int(least[self._remaining[least].argmax()])
+        for sequence in sequences:
+            sequence.truncate(len(places))
+        if not places:
+            return
+        self._n_solved = min(model.solve_ahead(each) for model, each in zip(self.models, sequences, strict=True))
+        for model in self.models:
+            model.keep_ahead(self._n_solved)
+        self._ahead = self._remaining[places[1 : self._n_solved]].tolist()
+        if self._n_solved < n_most or max(model.n_rounds for model in self.models) >= _MANY_ROUNDS:
+            self._n_ahead = max(1, n_most // 2)
 
     def _downdate(self, group: RowGroup, columns: np.ndarray, table: Any) -> None:
         """The active-set method's part of an elimination."""
@@ -155,7 +208,7 @@ def _fill_gaps(eliminated: np.ndarray, n_entries: int) -> tuple[np.ndarray, np.n
 
 def _pose_primal(
     table: Any, penalty: np.ndarray, subproblem: Subproblem, learner: Learner, tol: float, max_iter: int
-) -> PrimalLinearModel | gram_newton.GramNewton | AugmentedLagrangianSVM | MultinomialModel:
+) -> _PrimalModel:
     """The model of a subproblem on a table; not yet solved."""
     target, cost = subproblem.target, subproblem.cost
     if is_multinomial(subproblem):
@@ -164,6 +217,8 @@ def _pose_primal(
         return AugmentedLagrangianSVM(table, penalty, target, cost, tol=tol)
     if learner.loss == "epsilon_insensitive":
         return AugmentedLagrangianSVM(table, penalty, target, cost, epsilon=learner.epsilon, tol=tol)
+    if chord_newton.pays(table, learner.loss):
+        return chord_newton.ChordNewton(table, penalty, target, cost, loss=learner.loss, tol=tol, max_iter=max_iter)
     if gram_newton.pays(table, learner.loss):
         return gram_newton.GramNewton(table, penalty, target, cost, loss=learner.loss, tol=tol, max_iter=max_iter)
     return PrimalLinearModel(table, penalty, target, cost, loss=learner.loss, tol=tol, max_iter=max_iter)

@@ -18,10 +18,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.tolerances import NEGLIGIBLE_WEIGHT2, TIE, WEIGHT_ERROR
 
 _MIN_CANDIDATES = 512
 _FEATURES_PER_CANDIDATE = 8  # or one in so many of the remaining features
+_MAX_IN_VAIN = 8  # passes, after which candidates are copied only once in so many
+_SUSPECTS_AT_A_TIME = 1024
 _COMPACT = 0.7  # fraction of remaining rows below which the table is copied without the eliminated ones
 
 
@@ -43,6 +46,7 @@ class WeightSearch:
 
     def __init__(self, table: Any) -> None:
         self.n_passes, self.n_remaining = 0, table.shape[0]
+        self._n_passes_in_vain = 0  # in a row, whose candidates did not last for another query
         self._table, self._features = table, np.arange(table.shape[0])
         self._row = np.arange(table.shape[0])  # of every feature in the table
         self._is_remaining = np.ones(table.shape[0], dtype=bool)
@@ -75,10 +79,11 @@ class WeightSearch:
             limit = self._least_other - self._largest_norm * math.sqrt(
                 float(drift @ drift)
             )  # least weight of any other
-            if limit > 0 and least * (1.0 + TIE.float64) + self._weight2_tol < limit**2:
-                return self._pick(squares, least)
+            if limit > 0 and self._with_ties(least) < limit**2:
+                self._n_passes_in_vain = 0
+                return self._pick(squares)
         squares = self._choose_candidates(V)
-        return self._pick(squares, squares.min())
+        return self._pick(squares)
 
     def rounding_tol(self, V: np.ndarray) -> float:
         """Squared weight that rounding alone explains."""
@@ -103,9 +108,61 @@ class WeightSearch:
             self._elimination_penalty[candidates[candidates >= 0]] = np.inf
         return self._table[rows]
 
-    def _pick(self, squares: np.ndarray, least: float) -> tuple[int, float]:
-        is_least = squares <= least * (1.0 + TIE.float64) + self._weight2_tol
-        last = is_least.size - 1 - int(is_least[::-1].argmax())  # candidates ascend
+    def choose_candidates(self, V: np.ndarray, n_most: int) -> np.ndarray:
+        """Remaining features of the least weights, ascending: one pass over the table.
+
+        At most ``n_most`` but for ties. They stand in for all features in :meth:`n_certain` and :meth:`pick_place`.
+        """
+        self.n_passes += 1
+        self._compact(_COMPACT)
+        self._drop_candidates()
+        self._squares_at_pass = np.where(self._is_remaining, squared_weights(self._table, V), np.inf)
+        self._set_weight2_tol(self._squares_at_pass, V)
+        self._V_at_pass = V.copy()
+        if n_most < self.n_remaining:
+            highest = np.partition(self._squares_at_pass, n_most - 1)[n_most - 1]
+            self._chosen_rows = np.flatnonzero(self._squares_at_pass <= self._with_ties(highest))
+        else:
+            self._chosen_rows = np.flatnonzero(self._is_remaining)
+        return self._features[self._chosen_rows]
+
+    def pick_place(self, squares: np.ndarray) -> int:
+        """The last place of the least of the squared weights, but for rounding."""
+        is_least = squares <= self._with_ties(squares.min())
+        return is_least.size - 1 - int(is_least[::-1].argmax())
+
+    def n_certain(self, duals: np.ndarray, least: np.ndarray) -> int:
+        """How many of several models in turn have no feature as small as ``least`` but those that were chosen.
+
+        ``duals`` has the shape (n_turns, n_models, n_samples), ``least`` holds a squared weight for each turn.
+        """
+        limit = self._with_ties(least)
+        drift = np.sqrt(((duals - self._V_at_pass) ** 2).sum(axis=(1, 2)).max())
+        is_other = self._is_remaining.copy()
+        is_other[self._chosen_rows] = False
+        bound = np.sqrt(np.where(is_other, self._squares_at_pass, np.inf)) - self._norm * drift
+        suspects = np.flatnonzero(bound <= np.sqrt(limit.max()))
+        n_turns = len(least)
+        for part in blocks(suspects.size, _SUSPECTS_AT_A_TIME):
+            table = self._table[suspects[part]]
+            squares = sum((table @ duals[:n_turns, m].T) ** 2 for m in range(duals.shape[1]))
+            is_certain = np.asarray(squares).min(axis=0) > limit[:n_turns]
+            n_turns = n_turns if is_certain.all() else int(np.argmin(is_certain))
+        return n_turns
+
+    def rows(self, features: np.ndarray) -> Any:
+        """Rows of the table."""
+        return self._table[self._row[features]]
+
+    def _with_ties(self, least: Any) -> Any:
+        """Squared weight up to which features are as small as the least, but for rounding."""
+        return least * (1.0 + TIE.float64) + self._weight2_tol
+
+    def _set_weight2_tol(self, squares: np.ndarray, V: np.ndarray) -> None:
+        self._weight2_tol = max(NEGLIGIBLE_WEIGHT2 * float(squares[self._is_remaining].max()), self.rounding_tol(V))
+
+    def _pick(self, squares: np.ndarray) -> tuple[int, float]:
+        last = self.pick_place(squares)  # candidates ascend
         return int(self._features[self._candidate_rows[last]]), float(squares[last])
 
     def _drop_candidates(self) -> None:
@@ -116,14 +173,12 @@ class WeightSearch:
         self.n_passes += 1
         self._compact(_COMPACT)
         squares = np.where(self._is_remaining, squared_weights(self._table, V), np.inf)
-        self._weight2_tol = max(NEGLIGIBLE_WEIGHT2 * float(squares[self._is_remaining].max()), self.rounding_tol(V))
+        self._set_weight2_tol(squares, V)
         self._least_other, self._largest_norm = np.inf, 0.0
         n_candidates = max(_MIN_CANDIDATES, self.n_remaining // _FEATURES_PER_CANDIDATE)
         others = np.zeros(0, dtype=bool)
         if n_candidates < self.n_remaining:
-            highest = (
-                np.partition(squares, n_candidates - 1)[n_candidates - 1] * (1.0 + TIE.float64) + self._weight2_tol
-            )
+            highest = self._with_ties(np.partition(squares, n_candidates - 1)[n_candidates - 1])
             others = self._is_remaining & (squares > highest)
             self._candidate_rows = np.flatnonzero(squares <= highest)
         else:
@@ -131,6 +186,10 @@ class WeightSearch:
         if others.any():
             self._least_other = float(np.sqrt(squares[others].min()))
             self._largest_norm = float(self._norm[others].max())
+        self._n_passes_in_vain += 1
+        if self._n_passes_in_vain > _MAX_IN_VAIN and self._n_passes_in_vain % _MAX_IN_VAIN:
+            self._drop_candidates()
+            return squares[self._candidate_rows]
         self._candidate_table, self._V_at_pass = self._table[self._candidate_rows], V.copy()
         self._elimination_penalty = np.zeros(self._candidate_rows.size)  # infinite for candidates eliminated since
         self._candidate = np.full(self._features.size, -1)  # position of every row of the table among the candidates

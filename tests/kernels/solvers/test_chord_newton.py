@@ -1,0 +1,125 @@
+"""Models by the chord method have a zero gradient over all rows, alone and when several eliminations are solved."""
+
+import numpy as np
+import pytest
+
+from tamis.kernels.solvers.chord_newton import ChordNewton, pays
+from tamis.kernels.solvers.svm_primal import PrimalLinearModel
+
+LOSSES = ["logistic", "squared_hinge"]
+
+
+def a_problem(kind="plain", *, n=900, d=14, seed=0, free=True):
+    """A table of one feature per row under a constant one, penalties, targets and costs."""
+    rng = np.random.RandomState(seed)
+    Z = rng.standard_normal((d, n)) * np.linspace(0.5, 3, d)[:, None]
+    output = Z[:4].T @ [1.0, -1.0, 0.5, 0.3] + rng.standard_normal(n)
+    cost = rng.uniform(0.1, 2.0, n)
+    if kind == "separable":
+        output = Z[0]
+    if kind == "unbalanced":
+        output -= np.quantile(output, 0.99)
+    if kind == "copies":
+        Z[5] = Z[2]
+    if kind == "nearly dependent":
+        Z[7] = Z[1] + Z[3] + 1e-7 * Z[7]
+    if kind == "high cost":
+        cost *= 1e4
+    penalty = np.ones(d + 1)
+    penalty[0] = 0.0 if free else 1.0
+    return np.vstack([np.ones(n), Z]), penalty, np.where(output > 0, 1.0, -1.0), cost
+
+
+def relative_gradient(table, penalty, target, cost, loss, w):
+    """Largest entry of the gradient, in the units of the tolerance."""
+    f = w @ table
+    slope = -target / (1.0 + np.exp(target * f)) if loss == "logistic" else -2 * target * np.maximum(1 - target * f, 0)
+    return np.abs(penalty * w + table @ (cost * slope)).max() / np.abs(table @ cost).max()
+
+
+def eliminate(model, place):
+    kept = np.delete(np.arange(model.w.size), place)
+    model.eliminate(np.array([place]), model.table[[place]], kept, model.table[kept])
+    model.solve()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("free", [True, False])
+@pytest.mark.parametrize("kind", ["plain", "separable", "unbalanced", "copies", "nearly dependent", "high cost"])
+def test_every_model_of_an_elimination_is_that_of_newtons_method(kind, free, loss):
+    problem = a_problem(kind, free=free)
+    ours, theirs = (model(*problem, loss=loss, tol=1e-11) for model in (ChordNewton, PrimalLinearModel))
+    ours.solve(), theirs.solve()
+    while ours.w.size > 2:
+        assert ours.converged
+        assert relative_gradient(ours.table, ours.penalty, ours.target, ours.cost, loss, ours.w) <= 1e-11
+        np.testing.assert_allclose(ours.objective, theirs.objective, rtol=1e-9)
+        if kind != "nearly dependent":
+            np.testing.assert_allclose(ours.w, theirs.w, rtol=1e-5, atol=1e-6)
+        place = 1 + int(np.argmin(ours.w[1:] ** 2))
+        eliminate(ours, place), eliminate(theirs, place)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_large_weights_may_be_eliminated(loss):
+    model = ChordNewton(*a_problem(n=2000, d=30), loss=loss)
+    model.solve()
+    for _ in range(28):
+        eliminate(model, 1)
+        assert model.converged
+        assert relative_gradient(model.table, model.penalty, model.target, model.cost, loss, model.w) <= 1e-10
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", ["plain", "unbalanced", "copies", "nearly dependent"])
+def test_eliminations_solved_together_are_those_solved_one_by_one(kind, loss):
+    problem = a_problem(kind, n=4000, d=20)
+    together, single = (ChordNewton(*problem, loss=loss) for _ in range(2))
+    together.solve(), single.solve()
+    places = [14, 9, 11, 5, 17]
+    sequence = together.predict(len(places))
+    for place in places:
+        assert sequence.eliminate(place, together.inverse[place])
+    n_solved = together.solve_ahead(sequence)
+    assert n_solved >= (0 if kind == "unbalanced" else 3)  # with few rows inside the margin curvature changes much
+    entries = np.arange(problem[0].shape[0])
+    for t, place in enumerate(places):
+        n_iter = together.n_iter
+        for model in (together, single):
+            eliminate(model, int(np.flatnonzero(entries == place)[0]))
+        entries = entries[entries != place]
+        assert (together.n_iter == n_iter) == (t < n_solved)
+        assert together.converged
+        gradient = relative_gradient(together.table, together.penalty, together.target, together.cost, loss, together.w)
+        assert gradient <= 1e-10
+        np.testing.assert_allclose(together.objective, single.objective, rtol=1e-10)
+
+
+def test_what_was_solved_ahead_is_dropped_where_another_feature_leaves():
+    model, fresh = (ChordNewton(*a_problem(n=3000), loss="logistic") for _ in range(2))
+    model.solve()
+    sequence = model.predict(4)
+    for place in (3, 8, 5, 9):
+        sequence.eliminate(place, model.inverse[place])
+    model.solve_ahead(sequence)
+    eliminate(model, 3)
+    eliminate(model, 1)  # not what was expected
+    fresh.table, fresh.penalty, fresh.w = model.table, model.penalty, np.zeros(model.w.size)
+    fresh._gradient_unit = model._gradient_unit
+    fresh.solve()
+    np.testing.assert_allclose(model.w, fresh.w, rtol=1e-7, atol=1e-9)
+
+
+def test_too_few_steps_are_not_taken_for_the_optimum():
+    model = ChordNewton(*a_problem(), loss="logistic", max_iter=1)
+    model.solve()
+    assert not model.converged
+
+
+def test_it_pays_for_long_dense_tables_of_smooth_losses():
+    assert pays(np.empty((100, 1000)), "logistic")
+    assert pays(np.empty((100, 4000)), "squared_hinge")
+    assert not pays(np.empty((100, 3000)), "squared_hinge")
+    assert not pays(np.empty((100, 1000)), "ridge")
+    assert not pays(np.empty((100, 500)), "logistic")
+    assert not pays(np.empty((1000, 10_000)), "logistic")
