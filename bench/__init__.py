@@ -23,4 +23,5 @@ BENCHES = {
     "agnos-speed": "bench.speed.agnos",
     "fit-speed": "bench.speed.fit",
     "tall": "bench.speed.tall",
+    "load": "bench.speed.load",
 }

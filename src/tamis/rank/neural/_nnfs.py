@@ -51,8 +51,8 @@ class NNFS(EliminationRanker):
     validation_fraction : float, default=0.2
         Share of the rows, of every class alike, that the method's own choice holds out; whole groups of rows where
         ``fit`` is given ``row_groups``.
-    hidden_units, max_iter, task, standardize, device, random_state : as for FQI
-        The network and its training.
+    hidden_units, max_iter, max_samples, task, standardize, device, random_state : as for FQI
+        The network, its training, and how many rows it is trained on.
 
     Attributes
     ----------
@@ -128,6 +128,7 @@ class NNFS(EliminationRanker):
         hidden_units: tuple[int, ...] = (10,),
         max_iter: int = 2000,
         tol: float = 1e-4,
+        max_samples: int | None = 5000,
         task: str = "auto",
         standardize: bool = True,
         device: str = "auto",
@@ -142,6 +143,7 @@ class NNFS(EliminationRanker):
         self.hidden_units = hidden_units
         self.max_iter = max_iter
         self.tol = tol
+        self.max_samples = max_samples
         self.task = task
         self.standardize = standardize
         self.device = device
