@@ -80,7 +80,12 @@ def fit_once(name: str, n_rows: int, n_columns: int) -> dict[str, Any]:
 
 def measure(name: str, shape: tuple[int, int]) -> dict[str, Any] | None:
     """One fit in a process of its own; None if it was ended, a message if it failed."""
-    os.environ |= {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2", "MKL_NUM_THREADS": "2", "NUMBA_NUM_THREADS": "2"}
+    os.environ |= {
+        "OMP_NUM_THREADS": "2",
+        "OPENBLAS_NUM_THREADS": "2",
+        "MKL_NUM_THREADS": "2",
+        "NUMBA_NUM_THREADS": "2",
+    }
     try:
         return in_fresh_process("bench.speed.load", name, *shape, timeout=END_AFTER + START_UP)
     except RuntimeError as error:

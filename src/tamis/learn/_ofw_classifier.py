@@ -102,7 +102,7 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
         subsets = self.ofw_._draw_columns(self.n_classifiers, rng)
         self.subsets_ = subsets[0] if self.ofw_.groups is None else [np.unique(row) for each in subsets for row in each]
         estimator = self.ofw_.estimator if self.estimator is None else self.estimator
-        with make_learner(estimator, self.ofw_.n_jobs) as learner:
+        with make_learner(estimator, self.ofw_.n_jobs, self.classes_.size) as learner:
             self._ensemble = fit_ensemble(
                 learner, X, codes, self.classes_.size, subsets, standardize=self.ofw_.standardize
             )

@@ -41,7 +41,12 @@ class SampledRanker(Ranker):
         if y is not None and self._takes_classes(y):
             rows = with_all_classes(rows, y)
         part = None if y is None else y[rows]
-        ranking = super()._rank_top(candidates.take_rows(rows), part, rng, n_top)
+        kept_rows = self._kept_rows
+        self._kept_rows = rows if kept_rows is None else kept_rows[rows]  # folds may be given as rows of the table
+        try:
+            ranking = super()._rank_top(candidates.take_rows(rows), part, rng, n_top)
+        finally:
+            self._kept_rows = kept_rows
         return replace(ranking, notes=(*ranking.notes, *note_rows(rows, n_rows)))
 
     def _takes_classes(self, y: np.ndarray) -> bool:
@@ -63,6 +68,13 @@ def with_all_classes(rows: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The sample and, of each class that it lacks, two rows, as far as there are."""
     lacking = np.setdiff1d(y, y[rows])
     return np.union1d(rows, [row for label in lacking for row in np.flatnonzero(y == label)[:2]]).astype(np.int64)
+
+
+def draw_rows_for_task(y: np.ndarray, task: str, max_samples: int | None) -> np.ndarray | None:
+    """Rows to work on for a target, some of every class where it has classes; ``task`` may be "auto"."""
+    rows = draw_rows(len(y), max_samples)
+    is_classes = (infer_task(y) if task == "auto" else task) == "classification"
+    return with_all_classes(rows, y) if rows is not None and is_classes else rows
 
 
 def note_rows(rows: np.ndarray | None, n_rows: int) -> tuple[str, ...]:
