@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from tamis._sklearn import Interval
 from tamis.base import Candidates, Ranker, Ranking
+from tamis.base._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows
 from tamis.kernels.arrays.targets import infer_task
-
-MAX_SAMPLES_CONSTRAINT = [Interval(Integral, 3, None, closed="left"), None]
 
 
 class SampledRanker(Ranker):
@@ -54,14 +50,6 @@ class SampledRanker(Ranker):
         task = self.get_params(deep=False).get("task", "auto")
         task = infer_task(y) if task == "auto" and y.ndim == 1 else task
         return "regression" not in self.tasks or task == "classification"
-
-
-def draw_rows(n_rows: int, max_samples: int | None, random_state: Any = None) -> np.ndarray | None:
-    """Rows to work on, ascending; None for all of them. The seed None is 0, so that a ranking can be repeated."""
-    if max_samples is None or n_rows <= max_samples:
-        return None
-    rng = check_random_state(0 if random_state is None else random_state)
-    return np.sort(rng.choice(n_rows, int(max_samples), replace=False))
 
 
 def with_all_classes(rows: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -37,7 +37,8 @@ class AgnosS(AgnosRanker):
     max_iter : int or "auto", default="auto"
         Steps of training: 3000 in the thesis, 350 by elimination.
     batch_size : int or "auto", default="auto"
-        Rows per step. "auto" takes all rows of a table that fits on the device, and batches of a larger one.
+        Rows per step. "auto" takes all rows of a table that fits on the device, and batches of a larger one; on the CPU
+        batches of 10 000 rows of a table that has more.
     device : str, default="auto"
         Where torch computes; "auto" is the GPU if there is one.
     checkpoint : str, path or None, default=None

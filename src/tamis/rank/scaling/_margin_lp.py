@@ -13,8 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval
 from tamis.base import Candidates, LinearModel, Ranking, heartbeat
+from tamis.base._row_sample import MAX_SAMPLES_CONSTRAINT
 from tamis.rank._linear_problem import LinearProblem
-from tamis.rank._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows_for_task
+from tamis.rank._row_sample import draw_rows_for_task
 from tamis.rank._scaling_base import ScalingRanker
 from tamis.rank.scaling._margin_program import MarginSolution, solve_margin
 

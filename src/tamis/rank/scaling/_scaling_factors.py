@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import STEP_CONSTRAINT, Candidates, LinearModel, Ranking, n_to_eliminate
+from tamis.base._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows
 from tamis.kernels.arrays.targets import infer_task
 from tamis.kernels.solvers.feature_kernel import AdditiveKernel, resolve_gamma
 from tamis.kernels.solvers.gram import check_gram_fits
@@ -24,7 +25,7 @@ from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._machine_scaling_base import centered_intercept, kernel_model
 from tamis.rank._multiplicative_updates import group_owners, prepared_columns
 from tamis.rank._rounds import best_round, round_criteria
-from tamis.rank._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows, with_all_classes
+from tamis.rank._row_sample import with_all_classes
 from tamis.rank._scaled_machines import KERNELS, ScaledMachines
 from tamis.rank._scaling_base import ScalingRanker
 from tamis.rank._validation import validation_folds

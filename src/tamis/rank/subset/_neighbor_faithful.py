@@ -11,13 +11,14 @@ import numpy as np
 
 from tamis._sklearn import Interval
 from tamis.base import Candidates, Ranker, Ranking, SequentialRanker, Step, StopDecision, interrupt, interruption, track
+from tamis.base._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows
 from tamis.kernels.arrays.scaling import (
     rescale_columns,
     scale_columns,
     standard_deviations,
 )
 from tamis.kernels.neighbors.fit_criterion import own_neighbors, r2_from_neighbors
-from tamis.rank._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows, note_sample
+from tamis.rank._row_sample import note_sample
 from tamis.rank.subset._faithful_set import MAX_GREEDY, FaithfulSet, Start
 
 _PASSES = 2  # over the kept features
