@@ -25,7 +25,8 @@ _LEAST_SAMPLES = 3  # two points have one distance, which can be compared with n
 class DimensionEstimator(BaseEstimator):
     """Base of every estimator: ``fit`` = validate, draw rows, standardize, estimate, subsample.
 
-    A method writes :meth:`_estimate`. The class attribute ``provides`` says which input it takes besides dense numpy: "sparse", "array_api".
+    A method writes :meth:`_estimate`. The class attribute ``provides`` says which input it takes besides dense numpy:
+    "sparse", "array_api".
     """
 
     provides: ClassVar[frozenset[str]] = frozenset()

@@ -48,7 +48,7 @@ _SIZE_FOLDS = 5  # of the cross-validation that chooses subset_size
 _SIZE_SUBSETS = 50  # whose held-out errors are averaged in each of these folds
 
 
-def make_learner(estimator: Any, n_jobs: int | None, n_classes: int) -> SubsetLearner:
+def make_learner(estimator: Any, n_jobs: int | None, n_classes: int = 2) -> SubsetLearner:
     """The learner of a name, a learner itself, or a classifier that is fitted subset by subset."""
     if isinstance(estimator, str) and estimator == "auto":
         # support vector machines learn one class after another against all others, ridge all of them by one system
