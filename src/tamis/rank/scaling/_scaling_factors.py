@@ -114,7 +114,7 @@ class ScalingFactors(ScalingRanker):
     class_weight : dict, "balanced" or None, default=None
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group have one scaling factor.
-    max_samples : int or None, default=2000
+    max_samples : int or None, default=1000
         Rows to work on: of more, so many are drawn, always the same, and the reason says so; the kernel matrix grows
         with their square. None takes all. Not used with ``criterion="validation"``, whose ``cv`` speaks of all rows.
 
@@ -220,7 +220,7 @@ class ScalingFactors(ScalingRanker):
         tol: float = 1e-4,
         cv: Any = 5,
         standardize: bool = True,
-        max_samples: int | None = 2000,
+        max_samples: int | None = 1000,
         class_weight: Any = None,
         groups: Any = None,
     ) -> None:
