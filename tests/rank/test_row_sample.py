@@ -128,3 +128,9 @@ def test_quantities_are_sampled_too(table):
         found = clone(method).set_params(stop=2, max_samples=100).fit(X, y)
         assert sorted(found.order_[:2].tolist()) == RELEVANT
         assert "ranked on 100 of 240 rows" in found.stop_.reason
+
+
+def test_bounds_that_need_a_kernel_matrix_take_all_rows(table):
+    X, y = table
+    found = SVMBoundElimination(radius="ball", stop=2, step="halving", max_samples=50).fit(X, y)
+    assert "rows, drawn" not in found.stop_.reason

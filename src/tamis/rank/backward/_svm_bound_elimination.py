@@ -91,7 +91,8 @@ class SVMBoundElimination(SampledRanker, BackwardRanker, WeightedRanker):
     max_iter : int, default=10000
         Iterations per SVM and round.
     max_samples : int or None, default=5000
-        Rows to work on: of more, so many are drawn, always the same, and the reason says so. None takes all.
+        Rows to work on where no kernel matrix is needed, as by default: of more, so many are drawn, always the same,
+        and the reason says so. None takes all.
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group leave together. Groups are
         compared by the change of the bound without all of them, or its derivative by their common scale, per column:
@@ -114,9 +115,9 @@ class SVMBoundElimination(SampledRanker, BackwardRanker, WeightedRanker):
     Several classes: one SVM for each against the rest; bounds are summed. Cost of a round with a linear kernel:
     O(n D) with the radius and the margin, O(n^2 D) with the span, and O(n^2) per iteration of the solver, which
     starts from the solution of the round before; other kernels O(r^2 D), with the span O(r^3 D), for r support vectors.
-    Memory O(n^2): more than 23 170 rows are refused, where ``max_samples`` asks for so many. The default, a linear
-    kernel on standardized columns with "variance", "fixed" and a finite C, takes the time and memory of
-    :class:`~tamis.RFE`, and any number of rows: see below.
+    Memory O(n^2): more than 23 170 rows are refused. The default, a linear kernel on standardized columns with
+    "variance", "fixed" and a finite C, takes the time and memory of :class:`~tamis.RFE`, and any number of rows: see
+    below.
 
     A row of weight m costs and counts what m copies of it would, in the SVMs, the variance and the ball; the span, for
     which rows are left out one at a time, takes whole weights only and repeats the rows.
@@ -211,6 +212,9 @@ class SVMBoundElimination(SampledRanker, BackwardRanker, WeightedRanker):
         self.max_iter = max_iter
         self.max_samples = max_samples
         self.groups = groups
+
+    def _samples_rows(self) -> bool:
+        return self._is_recursive_elimination()
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         with limit_blas_threads(candidates.table.shape[0] ** 2):
