@@ -23,5 +23,6 @@ BENCHES = {
     "agnos-speed": "bench.speed.agnos",
     "fit-speed": "bench.speed.fit",
     "tall": "bench.speed.tall",
+    "load": "bench.speed.load",
     "scale": "bench.speed.scale",
 }

@@ -235,3 +235,24 @@ def test_names_of_columns_are_kept():
     found = TwoNN().fit(X)
     assert found.feature_names_in_.tolist() == ["age", "height"]
     assert found.n_features_in_ == 2
+
+
+@every
+def test_of_many_rows_some_are_looked_at_and_named(estimator):
+    X = np.random.RandomState(0).uniform(size=(300, 3))
+    found = clone(estimator).set_params(n_subsamples=2, max_samples=150, random_state=0).fit(X)
+    rows = found.sample_indices_
+    assert rows.shape == (150,)
+    assert np.all(np.diff(rows) > 0)
+    alone = clone(estimator).set_params(n_subsamples=2, max_samples=None, random_state=0).fit(X[rows])
+    assert found.dimension_ == alone.dimension_
+    assert found.standard_error_ == alone.standard_error_
+    assert found.dimension_ == pytest.approx(dimension(estimator, X), rel=0.35)
+
+
+@every
+def test_up_to_so_many_rows_all_of_them_are_looked_at(estimator):
+    X = np.random.RandomState(0).uniform(size=(120, 3))
+    found = clone(estimator).set_params(n_subsamples=0, max_samples=120, random_state=0).fit(X)
+    np.testing.assert_array_equal(found.sample_indices_, np.arange(120))
+    assert found.dimension_ == dimension(estimator, X, max_samples=None)

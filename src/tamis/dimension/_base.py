@@ -14,6 +14,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from tamis._sklearn import Interval, fit_context, get_namespace_and_device, is_numpy_namespace, move_to, safe_indexing
+from tamis.base._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows
 from tamis.base._validation import check_array_library, check_table
 from tamis.kernels.arrays.scaling import rescale_safely, standardize_columns
 from tamis.kernels.arrays.tolerances import floor_count
@@ -22,9 +23,10 @@ _LEAST_SAMPLES = 3  # two points have one distance, which can be compared with n
 
 
 class DimensionEstimator(BaseEstimator):
-    """Base of every estimator: ``fit`` = validate, standardize, estimate, subsample. A method writes :meth:`_estimate`.
+    """Base of every estimator: ``fit`` = validate, draw rows, standardize, estimate, subsample.
 
-    The class attribute ``provides`` says which input it takes besides dense numpy: "sparse", "array_api".
+    A method writes :meth:`_estimate`. The class attribute ``provides`` says which input it takes besides dense numpy:
+    "sparse", "array_api".
     """
 
     provides: ClassVar[frozenset[str]] = frozenset()
@@ -33,6 +35,7 @@ class DimensionEstimator(BaseEstimator):
         "standardize": ["boolean"],
         "n_subsamples": [Interval(Integral, 0, None, closed="left")],
         "subsample": [Interval(Real, 0, 1, closed="neither")],
+        "max_samples": MAX_SAMPLES_CONSTRAINT,
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
@@ -43,12 +46,14 @@ class DimensionEstimator(BaseEstimator):
         standardize: bool = True,
         n_subsamples: int = 20,
         subsample: float = 0.8,
+        max_samples: int | None = 10_000,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.standardize = standardize
         self.n_subsamples = n_subsamples
         self.subsample = subsample
+        self.max_samples = max_samples
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -98,6 +103,9 @@ class DimensionEstimator(BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} needs at least {_LEAST_SAMPLES} samples, and X has {table.shape[0]}"
             )
+        rows = draw_rows(table.shape[0], self.max_samples, self.random_state)
+        self.sample_indices_ = np.arange(table.shape[0]) if rows is None else rows
+        table = table if rows is None else safe_indexing(table, rows)
         state = self._prepare(self._measurable(table))
         rng = check_random_state(self.random_state)
         everything = np.arange(table.shape[0])

@@ -29,6 +29,8 @@ class BoxCounting(DimensionEstimator):
         Sides on the line, the finest; coarse ones see the box that holds all and not the shape in it.
     samples_per_box : float, default=4.0
         Fewest samples per occupied box, on average: a finer grid counts samples and not boxes.
+    max_samples : int or None, default=None
+        As for :class:`TwoNN`, but all rows by default.
     standardize, n_subsamples, subsample, random_state, n_jobs : as for TwoNN
         Units, and the standard error by subsampling.
 
@@ -36,7 +38,7 @@ class BoxCounting(DimensionEstimator):
     ----------
     dimension_ : float
         0 for identical points.
-    standard_error_, subsample_dimensions_
+    standard_error_, subsample_dimensions_, sample_indices_
         As for :class:`TwoNN`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -75,6 +77,7 @@ class BoxCounting(DimensionEstimator):
         standardize: bool = True,
         n_subsamples: int = 20,
         subsample: float = 0.8,
+        max_samples: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -82,6 +85,7 @@ class BoxCounting(DimensionEstimator):
             standardize=standardize,
             n_subsamples=n_subsamples,
             subsample=subsample,
+            max_samples=max_samples,
             random_state=random_state,
             n_jobs=n_jobs,
         )

@@ -28,14 +28,14 @@ class CorrelationDimension(DimensionEstimator):
         added, as the limit :math:`r \to 0` asks.
     ratio : float, default=0.1
         Share of these pairs that lie within the smaller radius.
-    standardize, n_subsamples, subsample, random_state, n_jobs : as for TwoNN
-        Units, and the standard error by subsampling.
+    standardize, n_subsamples, subsample, max_samples, random_state, n_jobs : as for TwoNN
+        Units, the standard error by subsampling, and how many rows are looked at.
 
     Attributes
     ----------
     dimension_ : float
         0 for identical points; infinite where all pairs are equally far.
-    standard_error_, subsample_dimensions_
+    standard_error_, subsample_dimensions_, sample_indices_
         As for :class:`TwoNN`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -74,6 +74,7 @@ class CorrelationDimension(DimensionEstimator):
         standardize: bool = True,
         n_subsamples: int = 20,
         subsample: float = 0.8,
+        max_samples: int | None = 10_000,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -81,6 +82,7 @@ class CorrelationDimension(DimensionEstimator):
             standardize=standardize,
             n_subsamples=n_subsamples,
             subsample=subsample,
+            max_samples=max_samples,
             random_state=random_state,
             n_jobs=n_jobs,
         )

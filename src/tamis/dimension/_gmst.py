@@ -37,6 +37,8 @@ class GMST(DimensionEstimator):
         Random subsamples from which the standard error is estimated; 0 switches it off.
     subsample : float, default=0.8
         Share of the rows in each, drawn without replacement.
+    max_samples : int or None, default=10000
+        As for :class:`TwoNN`.
     random_state : int, RandomState or None, default=None
         Of these sets, and of the subsamples.
     n_jobs : int, default=None
@@ -46,7 +48,7 @@ class GMST(DimensionEstimator):
     ----------
     dimension_ : float
         0 for identical points; at most what the samples can span: the columns that vary, and n - 1.
-    standard_error_, subsample_dimensions_
+    standard_error_, subsample_dimensions_, sample_indices_
         As for :class:`TwoNN`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -89,6 +91,7 @@ class GMST(DimensionEstimator):
         standardize: bool = True,
         n_subsamples: int = 20,
         subsample: float = 0.8,
+        max_samples: int | None = 10_000,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -96,6 +99,7 @@ class GMST(DimensionEstimator):
             standardize=standardize,
             n_subsamples=n_subsamples,
             subsample=subsample,
+            max_samples=max_samples,
             random_state=random_state,
             n_jobs=n_jobs,
         )

@@ -30,17 +30,18 @@ class MLE(DimensionEstimator):
         What is averaged: the inverses, as is most likely if the dimension is the same everywhere (MacKay and
         Ghahramani 2005), or the local dimensions. The former is the default: it is less biased at small k, and a
         sample whose neighbors are all equally far, of infinite dimension, does not make the average infinite.
-    standardize, n_subsamples, subsample, random_state, n_jobs : as for TwoNN
-        Units, and the standard error by subsampling.
+    standardize, n_subsamples, subsample, max_samples, random_state, n_jobs : as for TwoNN
+        Units, the standard error by subsampling, and how many rows are looked at.
 
     Attributes
     ----------
     dimension_ : float
         0 for identical points; infinite where the neighbors of every sample (with "mean", of any) are equally far.
-    standard_error_, subsample_dimensions_
+    standard_error_, subsample_dimensions_, sample_indices_
         As for :class:`TwoNN`.
-    local_dimension_ : ndarray of shape (n_samples,)
-        Around each sample, with k - 2 in place of k - 1, which makes it unbiased (Levina and Bickel 2005, Sec. 3).
+    local_dimension_ : ndarray of shape (n_sampled,)
+        Around each sample looked at, with k - 2 in place of k - 1, which makes it unbiased (Levina and Bickel 2005,
+        Sec. 3).
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -79,6 +80,7 @@ class MLE(DimensionEstimator):
         standardize: bool = True,
         n_subsamples: int = 20,
         subsample: float = 0.8,
+        max_samples: int | None = 10_000,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -86,6 +88,7 @@ class MLE(DimensionEstimator):
             standardize=standardize,
             n_subsamples=n_subsamples,
             subsample=subsample,
+            max_samples=max_samples,
             random_state=random_state,
             n_jobs=n_jobs,
         )

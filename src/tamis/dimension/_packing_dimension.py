@@ -35,6 +35,8 @@ class PackingDimension(DimensionEstimator):
         Random subsamples from which the standard error is estimated; 0 switches it off.
     subsample : float, default=0.8
         Share of the rows in each, drawn without replacement.
+    max_samples : int or None, default=10000
+        As for :class:`TwoNN`.
     random_state : int, RandomState or None, default=None
         Of the orders, and of the subsamples.
     n_jobs : int, default=None
@@ -44,7 +46,7 @@ class PackingDimension(DimensionEstimator):
     ----------
     dimension_ : float
         0 for identical points; infinite where all pairs are equally far.
-    standard_error_, subsample_dimensions_
+    standard_error_, subsample_dimensions_, sample_indices_
         As for :class:`TwoNN`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -86,6 +88,7 @@ class PackingDimension(DimensionEstimator):
         standardize: bool = True,
         n_subsamples: int = 20,
         subsample: float = 0.8,
+        max_samples: int | None = 10_000,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -93,6 +96,7 @@ class PackingDimension(DimensionEstimator):
             standardize=standardize,
             n_subsamples=n_subsamples,
             subsample=subsample,
+            max_samples=max_samples,
             random_state=random_state,
             n_jobs=n_jobs,
         )

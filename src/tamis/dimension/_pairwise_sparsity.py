@@ -19,14 +19,14 @@ class PairwiseSparsity(DimensionEstimator):
 
     Parameters
     ----------
-    standardize, n_subsamples, subsample, random_state, n_jobs : as for TwoNN
-        Units, and the standard error by subsampling.
+    standardize, n_subsamples, subsample, max_samples, random_state, n_jobs : as for TwoNN
+        Units, the standard error by subsampling, and how many rows are looked at.
 
     Attributes
     ----------
     dimension_ : float
         0 for identical points, which is a convention; infinite where all distances are equal, as the formula says.
-    standard_error_, subsample_dimensions_
+    standard_error_, subsample_dimensions_, sample_indices_
         As for :class:`TwoNN`.
     n_features_in_, feature_names_in_
         As in scikit-learn.

@@ -32,7 +32,8 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
         fitted already stays as it is inside of scikit-learn's ``FrozenEstimator``.
     n_classifiers : int, default=50
     estimator : name, learner or classifier, default=None
-        What votes, as for :class:`~tamis.OFW`; None is what the probability was learned with.
+        What votes, as for :class:`~tamis.OFW`; None is what the probability was learned with, and "svm" where that was
+        left to "auto": with many classes ridge finds the features as well, and votes worse.
     random_state : int, RandomState or None, default=None
         Draws the subsets, and seeds ``ofw`` if it has no seed of its own.
 
@@ -102,7 +103,9 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
         subsets = self.ofw_._draw_columns(self.n_classifiers, rng)
         self.subsets_ = subsets[0] if self.ofw_.groups is None else [np.unique(row) for each in subsets for row in each]
         estimator = self.ofw_.estimator if self.estimator is None else self.estimator
-        with make_learner(estimator, self.ofw_.n_jobs) as learner:
+        if isinstance(estimator, str) and estimator == "auto":
+            estimator = "svm"  # 50 votes cost little, where thousands of subsets were compared to find the features
+        with make_learner(estimator, self.ofw_.n_jobs, self.classes_.size) as learner:
             self._ensemble = fit_ensemble(
                 learner, X, codes, self.classes_.size, subsets, standardize=self.ofw_.standardize
             )

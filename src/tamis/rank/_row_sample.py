@@ -1,30 +1,68 @@
-"""A sample of the rows for methods whose cost grows with their square or faster."""
+"""A sample of the rows for methods that take long on many: by the square of their number, or by many passes."""
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from tamis._sklearn import Interval
+from tamis.base import Candidates, Ranker, Ranking
+from tamis.base._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows
+from tamis.kernels.arrays.targets import infer_task
 
-MAX_SAMPLES_CONSTRAINT = [Interval(Integral, 3, None, closed="left"), None]
 
+class SampledRanker(Ranker):
+    """Base of methods that are given a sample of the rows where there are more than ``max_samples``, and say so.
 
-def draw_rows(n_rows: int, max_samples: int | None, random_state: Any = None) -> np.ndarray | None:
-    """Rows to work on, ascending; None for all of them. The seed None is 0, so that a ranking can be repeated."""
-    if max_samples is None or n_rows <= max_samples:
-        return None
-    rng = check_random_state(0 if random_state is None else random_state)
-    return np.sort(rng.choice(n_rows, int(max_samples), replace=False))
+    Subclasses store it. Stopping rules look at all rows.
+    """
+
+    max_samples: int | None
+
+    _parameter_constraints: ClassVar[dict] = {**Ranker._parameter_constraints, "max_samples": MAX_SAMPLES_CONSTRAINT}
+
+    def _samples_rows(self) -> bool:
+        """Whether rows are sampled; methods override it where that depends on their parameters."""
+        return True
+
+    def _rank_top(
+        self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
+    ) -> Ranking:
+        n_rows = candidates.table.shape[0]
+        seed = self.get_params(deep=False).get("random_state")
+        rows = draw_rows(n_rows, self.max_samples, seed) if self._samples_rows() else None
+        if rows is None:
+            return super()._rank_top(candidates, y, rng, n_top)
+        if y is not None and self._takes_classes(y):
+            rows = with_all_classes(rows, y)
+        part = None if y is None else y[rows]
+        kept_rows = self._kept_rows
+        self._kept_rows = rows if kept_rows is None else kept_rows[rows]  # folds may be given as rows of the table
+        try:
+            ranking = super()._rank_top(candidates.take_rows(rows), part, rng, n_top)
+        finally:
+            self._kept_rows = kept_rows
+        return replace(ranking, notes=(*ranking.notes, *note_rows(rows, n_rows)))
+
+    def _takes_classes(self, y: np.ndarray) -> bool:
+        """Whether the target is taken for classes, of each of which the sample must hold some."""
+        task = self.get_params(deep=False).get("task", "auto")
+        task = infer_task(y) if task == "auto" and y.ndim == 1 else task
+        return "regression" not in self.tasks or task == "classification"
 
 
 def with_all_classes(rows: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The sample and, of each class that it lacks, two rows, as far as there are."""
     lacking = np.setdiff1d(y, y[rows])
     return np.union1d(rows, [row for label in lacking for row in np.flatnonzero(y == label)[:2]]).astype(np.int64)
+
+
+def draw_rows_for_task(y: np.ndarray, task: str, max_samples: int | None) -> np.ndarray | None:
+    """Rows to work on for a target, some of every class where it has classes; ``task`` may be "auto"."""
+    rows = draw_rows(len(y), max_samples)
+    is_classes = (infer_task(y) if task == "auto" else task) == "classification"
+    return with_all_classes(rows, y) if rows is not None and is_classes else rows
 
 
 def note_rows(rows: np.ndarray | None, n_rows: int) -> tuple[str, ...]:

@@ -353,8 +353,10 @@ def _one_draw(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rank the features among copies whose rows are permuted; columns are shuffled so that ties favor none."""
     rng = np.random.RandomState(seed)
-    copies = _copies(candidates.table, rng.permutation(candidates.table.shape[0]), kept)
-    among, source = candidates.among_copies(copies, rng.permutation(2 * candidates.n_columns))
+    among, source = candidates.among_copies(  # the copies themselves are not held while these are ranked
+        _copies(candidates.table, rng.permutation(candidates.table.shape[0]), kept),
+        rng.permutation(2 * candidates.n_columns),
+    )
     seeded = ranker.for_draws()
     if "random_state" in seeded.get_params():
         seeded.set_params(random_state=seed)

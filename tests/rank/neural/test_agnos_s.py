@@ -12,7 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from tamis import AgnosG, AgnosS, AgnosW
 from tamis.assess import fit_score
 
-pytest.importorskip("torch", reason="the extra neural brings torch")
+torch = pytest.importorskip("torch", reason="the extra neural brings torch")
+
+from tamis.rank.neural import _batch_loader  # noqa: E402
+from tamis.rank.neural._standardized_rows import standardize_rows  # noqa: E402
 
 VARIANTS = [AgnosS, AgnosW, AgnosG]
 
@@ -398,3 +401,14 @@ def test_what_torch_is_set_to_does_not_matter(mode):
 def test_a_device_that_holds_no_numbers_is_refused():
     with pytest.raises(ValueError, match="device='meta' cannot be used"):
         AgnosS(device="meta").fit(make_groups())
+
+
+def test_a_step_on_the_cpu_takes_batches_of_a_table_with_very_many_rows(monkeypatch):
+    monkeypatch.setattr(_batch_loader, "_MOST_ROWS", 60)
+    X, cpu = make_groups(n_samples=150), torch.device("cpu")
+    loader = _batch_loader.BatchLoader(standardize_rows(X), cpu, None, 0)
+    assert loader.size == 60
+    assert sorted(np.concatenate([np.arange(150)[batch] for batch in loader.batches]).tolist()) == list(range(150))
+    assert _batch_loader.BatchLoader(standardize_rows(X[:60]), cpu, None, 0).tensor is not None
+    kept = AgnosS(stop=4, random_state=0, device="cpu").fit(X).get_support(indices=True)
+    assert np.unique(kept // 6).size == 4

@@ -78,3 +78,16 @@ def test_the_error_of_many_classes_is_the_mean_of_one_against_all(balanced):
 @pytest.mark.parametrize(("train_size", "rows"), [(0.5, 50), (1.0, 100), (0.001, 3), (7, 7), (1000, 1000)])
 def test_rows_are_given_as_a_share_or_a_number(train_size, rows):
     assert SubsetEvaluation(train_size).n_rows(100, 3) == rows
+
+
+@pytest.mark.parametrize(("n_samples", "rows"), [(90, 45), (2000, 1000), (2001, 1000), (100_000, 1000), (4, 3)])
+def test_half_of_the_rows_are_drawn_by_default_and_no_more_than_a_thousand(n_samples, rows):
+    assert SubsetEvaluation().n_rows(n_samples, 3) == rows
+    assert SubsetEvaluation(0.5).n_rows(n_samples, 3) == max(3, round(n_samples / 2))
+
+
+def test_draws_of_less_than_half_of_the_rows_are_told_of_unless_they_were_asked_for():
+    assert SubsetEvaluation().note(2000) == ()
+    [note] = SubsetEvaluation().note(100_000)
+    assert "1000 of 100000 rows" in note
+    assert SubsetEvaluation(300).note(100_000) == SubsetEvaluation(0.5).note(100_000) == ()

@@ -652,3 +652,25 @@ def test_the_energy_is_judged_on_draws_that_the_search_has_not_seen(monkeypatch)
     searched, judged = drawn[: found.n_iter_], drawn[found.n_iter_ :]
     assert len(judged) == _search._FINAL_BATCHES
     assert not any(rows in searched for rows in judged)
+
+
+# Many rows and many classes
+
+
+def test_a_step_learns_from_few_of_many_rows_and_the_reason_says_so():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2500, 6))
+    y = (X[:, 1] + X[:, 4] > 0).astype(int)
+    found = quick("ridge", stop=2, tol=0.3).fit(X, y)
+    assert sorted(found.order_[:2].tolist()) == [1, 4]
+    assert "each step learned from 1000 of 2500 rows" in found.stop_.reason
+    assert "each step" not in quick("ridge", stop=2).fit(X[:200], y[:200]).stop_.reason
+
+
+@pytest.mark.parametrize(("n_classes", "learner"), [(2, "svm"), (3, "ridge"), (10, "ridge")])
+def test_ridge_takes_the_place_of_one_machine_per_class_where_there_are_more_than_two(n_classes, learner):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40 * n_classes, 4))
+    y = np.arange(len(X)) % n_classes
+    X[:, 2] += y
+    identical(quick("auto").fit(X, y), quick(learner).fit(X, y))

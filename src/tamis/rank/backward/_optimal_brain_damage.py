@@ -50,8 +50,8 @@ class OptimalBrainDamage(EliminationRanker):
         Center the columns and scale them to unit variance first; sparse ones are only scaled.
     tol : float, default=0.0001
         Of each training of the network, as for FQI.
-    hidden_units, alpha, max_iter, task, device : as for FQI
-        The network, its weight decay and its training; an estimator brings its own.
+    hidden_units, alpha, max_iter, max_samples, task, device : as for FQI
+        The network, its weight decay and its training; an estimator brings its own, and learns from all rows.
     random_state : int, RandomState or None, default=None
         Of the network, or of an estimator that has none itself.
 
@@ -125,6 +125,7 @@ class OptimalBrainDamage(EliminationRanker):
         alpha: float = 1e-2,
         max_iter: int = 2000,
         tol: float = 1e-4,
+        max_samples: int | None = 5000,
         task: str = "auto",
         standardize: bool = True,
         device: str = "auto",
@@ -137,6 +138,7 @@ class OptimalBrainDamage(EliminationRanker):
         self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
+        self.max_samples = max_samples
         self.task = task
         self.standardize = standardize
         self.device = device

@@ -36,6 +36,7 @@ from tamis.kernels.arrays.scaling import (
     varying_columns,
 )
 from tamis.kernels.arrays.targets import encode_target
+from tamis.rank._row_sample import SampledRanker
 from tamis.rank.backward._alma import Hyperplane, adapt_norm, count_spare, find_hyperplane, normalize_rows
 
 
@@ -63,7 +64,7 @@ class _Hyperplanes:
         return all(run.converged for run in self.runs)
 
 
-class PerceptronElimination(BackwardRanker):
+class PerceptronElimination(SampledRanker, BackwardRanker):
     r"""Backward elimination of the smallest weights of a large-margin perceptron, as long as the margin allows.
 
     .. math:: \sum_{i\ \text{left out}} |w_i|^q \le \bigl(\alpha (1 - \alpha) \gamma\bigr)^q, \qquad
@@ -96,6 +97,9 @@ class PerceptronElimination(BackwardRanker):
         Add a constant feature, of the table's root mean square, that is never eliminated.
     max_iter : int, default=5000
         Passes over the rows in one run.
+    max_samples : int or None, default=5000
+        Rows to work on: of more, so many are drawn, always the same for one ``random_state``, and the reason says so.
+        None takes all.
     standardize : bool, default=True
         Center the columns and scale them to unit variance, so that units do not matter; sparse ones are only scaled.
     random_state : int, RandomState or None, default=None
@@ -137,7 +141,8 @@ class PerceptronElimination(BackwardRanker):
     as many as the inequality allows for *every* hyperplane. At least one is kept.
 
     Cost: O(n D) per pass and O(D) per correction, of which a run makes at most :math:`2 (p - 1) (2 / \alpha - 1)^2 /
-    \gamma_*^2 + 8 / \alpha - 4`, :math:`\gamma_*` being the largest margin.
+    \gamma_*^2 + 8 / \alpha - 4`, :math:`\gamma_*` being the largest margin: with slack that falls as the root of the
+    number of rows, so that corrections grow with it, and the cost with its square up to ``max_samples`` rows.
 
     References
     ----------
@@ -162,7 +167,7 @@ class PerceptronElimination(BackwardRanker):
     natural_stop: ClassVar[tuple[str, dict[str, Any]]] = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
-        **Ranker._parameter_constraints,
+        **SampledRanker._parameter_constraints,
         "alpha": [Interval(Real, 0, 1, closed="right")],
         "slack": [Interval(Real, 0, None, closed="left")],
         "step": STEP_CONSTRAINT,
@@ -184,6 +189,7 @@ class PerceptronElimination(BackwardRanker):
         step: float | str = 0.1,
         fit_intercept: bool = True,
         max_iter: int = 5000,
+        max_samples: int | None = 5000,
         standardize: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -193,6 +199,7 @@ class PerceptronElimination(BackwardRanker):
         self.step = step
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
+        self.max_samples = max_samples
         self.standardize = standardize
         self.random_state = random_state
 

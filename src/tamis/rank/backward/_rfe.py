@@ -137,6 +137,9 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     and the epsilon-insensitive loss by some tens of Newton steps of O(nD + D^3). A kernel costs O(n^2 D) a round.
     Sparse tables stay sparse with linear models. One more model is trained, on what is kept.
 
+    The default rule ranks twenty times, among copies of all columns. On tall tables that takes about eleven times the
+    memory of the table, with 500 rows and 20 000 columns more than a minute: a number as ``stop`` ranks once.
+
     A row of weight m in ``sample_weight`` counts as m copies of it, in means and variances of columns as well; it is
     handed to a given estimator, and to the steps of a pipeline that take it. Missing values and several targets are
     handed on where the given estimator says that it takes them.

@@ -19,7 +19,6 @@ from tamis.base import (
     BackwardRanker,
     Candidates,
     Elimination,
-    Ranker,
     Ranking,
     Step,
     WeightedRanker,
@@ -37,6 +36,7 @@ from tamis.kernels.solvers.gram import check_gram_fits
 from tamis.kernels.solvers.svm_bounds import Bound, RadiusMarginBound, SpanBound, measure_norms2
 from tamis.kernels.solvers.warm_started_svms import WarmStartedSVMs
 from tamis.rank._kernel_parameters import KERNEL_CONSTRAINTS
+from tamis.rank._row_sample import SampledRanker
 from tamis.rank.backward._radius_variance_elimination import RadiusVarianceElimination
 
 _WITHOUT_GRAM = (
@@ -46,7 +46,7 @@ _WITHOUT_GRAM = (
 _NOISE = 1e-13  # criteria whose difference is this small relative to the bound are equal: it is made of many sums
 
 
-class SVMBoundElimination(BackwardRanker, WeightedRanker):
+class SVMBoundElimination(SampledRanker, BackwardRanker, WeightedRanker):
     r"""Backward elimination of the features without which a bound on the leave-one-out error is smallest.
 
     .. math:: LOO \le 4 R^2 \|w\|^2 \qquad\text{or}\qquad LOO \le \sum_k \alpha_k S_k^2,
@@ -90,6 +90,9 @@ class SVMBoundElimination(BackwardRanker, WeightedRanker):
         Largest violation of the KKT conditions, on the scale of margins of one.
     max_iter : int, default=10000
         Iterations per SVM and round.
+    max_samples : int or None, default=5000
+        Rows to work on where no kernel matrix is needed, as by default: of more, so many are drawn, always the same,
+        and the reason says so. None takes all.
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group leave together. Groups are
         compared by the change of the bound without all of them, or its derivative by their common scale, per column:
@@ -159,7 +162,7 @@ class SVMBoundElimination(BackwardRanker, WeightedRanker):
     one_shot: ClassVar[bool] = False
 
     _parameter_constraints: ClassVar[dict] = {
-        **Ranker._parameter_constraints,
+        **SampledRanker._parameter_constraints,
         "bound": [StrOptions({"radius-margin", "span"})],
         "criterion": [StrOptions({"fixed", "retrain", "derivative", "descent"})],
         "radius": [StrOptions({"ball", "variance"})],
@@ -191,6 +194,7 @@ class SVMBoundElimination(BackwardRanker, WeightedRanker):
         standardize: bool = True,
         tol: float = 1e-10,
         max_iter: int = 10_000,
+        max_samples: int | None = 5000,
         groups: Any = None,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
@@ -206,7 +210,11 @@ class SVMBoundElimination(BackwardRanker, WeightedRanker):
         self.standardize = standardize
         self.tol = tol
         self.max_iter = max_iter
+        self.max_samples = max_samples
         self.groups = groups
+
+    def _samples_rows(self) -> bool:
+        return self._is_recursive_elimination()
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         with limit_blas_threads(candidates.table.shape[0] ** 2):

@@ -54,8 +54,8 @@ class SensitivityRanking(NetworkRanker):
     width : float, default=0.0001
         Step, in standard deviations, of the central differences that stand for the derivatives of scikit-learn's models
         where there is no formula. Take a large one, such as 0.5, for outputs that are steps, as those of trees.
-    hidden_units, alpha, max_iter, tol, task, device, random_state : as for FQI
-        The network that is trained where no estimator is given.
+    hidden_units, alpha, max_iter, tol, max_samples, task, device, random_state : as for FQI
+        The network that is trained where no estimator is given, and how many rows it is trained on.
 
     Attributes
     ----------
@@ -141,6 +141,7 @@ class SensitivityRanking(NetworkRanker):
         alpha: float = 1e-2,
         max_iter: int = 2000,
         tol: float = 1e-5,
+        max_samples: int | None = 5000,
         task: str = "auto",
         standardize: bool = True,
         device: str = "auto",
@@ -154,6 +155,7 @@ class SensitivityRanking(NetworkRanker):
         self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
+        self.max_samples = max_samples
         self.task = task
         self.standardize = standardize
         self.device = device

@@ -20,6 +20,7 @@ from tamis.rank.neural._standardized_rows import (
 )
 
 _MAX_HELD = 2**25  # numbers that are held on the CPU at once
+_MOST_ROWS = 10_000  # of a step on the CPU: its time grows with them, and what it learns hardly does
 _PIECE = 2**21  # numbers that are standardized at once
 _SHARE = 0.25  # of the free memory of a GPU that a table may take
 
@@ -30,12 +31,17 @@ class BatchLoader:
     def __init__(self, rows: StandardizedRows, device: torch.device, batch_size: int | None, seed: int) -> None:
         self.rows, self.device, self.seed = rows, device, seed
         n_samples, n_columns = rows.shape
-        if batch_size is None and not is_dask(rows.table) and n_samples * n_columns <= numbers_at_once(device):
-            batch_size = n_samples
-        self.size = min(n_samples, batch_size or rows_per_batch(n_columns))
+        self.size = min(n_samples, batch_size or self._automatic_size(n_samples, n_columns))
         self.batches = spread_batches(rows.table, self.size)
         self.columns = np.arange(n_columns)
         self.tensor = torch.cat(list(self._read_in_order())) if self.size == n_samples else None
+
+    def _automatic_size(self, n_samples: int, n_columns: int) -> int:
+        """All rows where they fit on the device, though not very many on the CPU."""
+        most = _MOST_ROWS if self.device.type == "cpu" else n_samples
+        if not is_dask(self.rows.table) and n_samples * n_columns <= numbers_at_once(self.device):
+            return most
+        return min(most, rows_per_batch(n_columns))
 
     def in_order(self) -> Iterator[Tensor]:
         """All rows of the columns in use, batch after batch, in the order of the table."""

@@ -40,8 +40,8 @@ class DeepFeatureSelection(NetworkRanker):
         :math:`\rho`: share of the lasso in the elastic net; 0 gives no zeros.
     tol : float, default=0.0001
         Training ends when the last ten objectives differ by less.
-    hidden_units, alpha, max_iter, task, standardize, device, random_state : as for FQI
-        The network, its weight decay and its training.
+    hidden_units, alpha, max_iter, max_samples, task, standardize, device, random_state : as for FQI
+        The network, its weight decay, its training, and how many rows it is trained on.
 
     Attributes
     ----------
@@ -105,6 +105,7 @@ class DeepFeatureSelection(NetworkRanker):
         alpha: float = 1e-2,
         max_iter: int = 2000,
         tol: float = 1e-4,
+        max_samples: int | None = 5000,
         task: str = "auto",
         standardize: bool = True,
         device: str = "auto",
@@ -117,6 +118,7 @@ class DeepFeatureSelection(NetworkRanker):
         self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
+        self.max_samples = max_samples
         self.task = task
         self.standardize = standardize
         self.device = device

@@ -44,8 +44,8 @@ class DropOneOut(EliminationRanker):
         Decay of the weights after the first layer: without it they would grow to make up for those.
     tol : float, default=0.0001
         A training ends when the last ten objectives differ by less.
-    hidden_units, max_iter, task, standardize, device, random_state : as for FQI
-        The network and its training.
+    hidden_units, max_iter, max_samples, task, standardize, device, random_state : as for FQI
+        The network, its training, and how many rows it is trained on.
 
     Attributes
     ----------
@@ -113,6 +113,7 @@ class DropOneOut(EliminationRanker):
         alpha: float = 1e-2,
         max_iter: int = 2000,
         tol: float = 1e-4,
+        max_samples: int | None = 5000,
         task: str = "auto",
         standardize: bool = True,
         device: str = "auto",
@@ -126,6 +127,7 @@ class DropOneOut(EliminationRanker):
         self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
+        self.max_samples = max_samples
         self.task = task
         self.standardize = standardize
         self.device = device

@@ -37,8 +37,8 @@ class SignalToNoise(NetworkRanker):
         all draws, 0 the average one, None ranks every feature.
     tol : float, default=0.0001
         Of each training, as for FQI.
-    hidden_units, alpha, max_iter, task, standardize, device, random_state : as for FQI
-        The network, its weight decay and its training.
+    hidden_units, alpha, max_iter, max_samples, task, standardize, device, random_state : as for FQI
+        The network, its weight decay, its training, and how many rows it is trained on.
 
     Attributes
     ----------
@@ -103,6 +103,7 @@ class SignalToNoise(NetworkRanker):
         alpha: float = 1e-2,
         max_iter: int = 2000,
         tol: float = 1e-4,
+        max_samples: int | None = 5000,
         task: str = "auto",
         standardize: bool = True,
         device: str = "auto",
@@ -115,6 +116,7 @@ class SignalToNoise(NetworkRanker):
         self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
+        self.max_samples = max_samples
         self.task = task
         self.standardize = standardize
         self.device = device

@@ -27,6 +27,7 @@ from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.copies import order_by_values
 from tamis.kernels.arrays.scaling import center_each_column, rescale_columns, rescale_safely
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
+from tamis.rank._row_sample import SampledRanker
 from tamis.rank.neural._torch import choose_device, limit_threads, load_torch, seeded_generator
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Task:
         return replace(self, Z=Z)
 
 
-class NetworkRanker(WeightedRanker):
+class NetworkRanker(SampledRanker, WeightedRanker):
     """Base of methods that train a perceptron to predict the target; its loss is a mean over weighted rows."""
 
     stop: Any
@@ -121,6 +122,7 @@ class NetworkRanker(WeightedRanker):
 
     _parameter_constraints: ClassVar[dict] = {
         **WeightedRanker._parameter_constraints,
+        **SampledRanker._parameter_constraints,
         "hidden_units": [tuple, list],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -135,12 +137,17 @@ class NetworkRanker(WeightedRanker):
         """Whether it is a network that is trained, and not an estimator that was given."""
         return True
 
+    def _samples_rows(self) -> bool:
+        return self._trains_network()
+
     def _rank_top(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Ranking:
         if not self._trains_network():
             return super()._rank_top(candidates, y, rng, n_top)
-        with limit_threads(load_torch(type(self).__name__), candidates.table.shape[0] * candidates.table.shape[1]):
+        n_rows, n_columns = candidates.table.shape
+        n_entries = min(n_rows, n_rows if self.max_samples is None else self.max_samples) * n_columns
+        with limit_threads(load_torch(type(self).__name__), n_entries):
             return super()._rank_top(candidates, y, rng, n_top)
 
     def _task(

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, LinearModel
-from tamis.kernels.arrays.targets import infer_task
+from tamis.base._row_sample import MAX_SAMPLES_CONSTRAINT
 from tamis.kernels.solvers.feature_kernel import AdditiveKernel, resolve_gamma
 from tamis.kernels.solvers.gram import check_gram_fits
 from tamis.kernels.solvers.losses import LOSSES, PROBIT
@@ -24,7 +24,7 @@ from tamis.rank._kernel_parameters import check_kernel_takes
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._multiplicative_updates import group_owners, prepared_columns
 from tamis.rank._rounds import round_criteria
-from tamis.rank._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows, with_all_classes
+from tamis.rank._row_sample import draw_rows_for_task
 from tamis.rank._scaled_machines import KERNELS
 from tamis.rank._scaling_base import ScalingRanker
 from tamis.rank.scaling._jcfo_posterior import (
@@ -258,9 +258,7 @@ class JCFO(ScalingRanker):
         return tags
 
     def _sample_rows(self, candidates: Candidates, y: np.ndarray) -> np.ndarray | None:
-        rows = draw_rows(len(y), self.max_samples)
-        is_classes = (infer_task(y) if self.task == "auto" else self.task) == "classification"
-        return with_all_classes(rows, y) if rows is not None and is_classes else rows
+        return draw_rows_for_task(y, self.task, self.max_samples)
 
     def _prepare(self, candidates: Candidates, y: np.ndarray, problem: LinearProblem, n_top: int | None) -> int:
         self._n_top = n_top

@@ -13,7 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval
 from tamis.base import Candidates, LinearModel, Ranking, heartbeat
+from tamis.base._row_sample import MAX_SAMPLES_CONSTRAINT
 from tamis.rank._linear_problem import LinearProblem
+from tamis.rank._row_sample import draw_rows_for_task
 from tamis.rank._scaling_base import ScalingRanker
 from tamis.rank.scaling._margin_program import MarginSolution, solve_margin
 
@@ -70,6 +72,8 @@ class MarginLP(ScalingRanker):
         cost of errors, where these have one.
     tol : float, default=1e-8
         Relative duality gap.
+    max_samples : int or None, default=20000
+        Rows to work on: of more, so many are drawn, always the same, and the reason says so. None takes all.
 
     Attributes
     ----------
@@ -82,8 +86,8 @@ class MarginLP(ScalingRanker):
         Scaling factors; their squares sum to one.
     coef_, intercept_ : ndarray
         Weights in the units of ``X``, of the program with the selected features only.
-    dual_coef_ : ndarray of shape (n_targets, n_samples)
-        :math:`\alpha_k y_k` of the program (rows of weight zero are left out).
+    dual_coef_ : ndarray of shape (n_targets, n_sampled)
+        :math:`\alpha_k y_k` of the program (rows of weight zero are left out), on all rows or those drawn.
     estimator_ : LinearModel
         The model for transformed tables: ``decision_function`` and ``predict``.
     C_ : float
@@ -102,7 +106,8 @@ class MarginLP(ScalingRanker):
     Notes
     -----
     Cost: that of :class:`L1SVM`, whose solver it shares: HiGHS's dual simplex on a few columns, to which those that
-    violate their constraint are added; each time one product of the table with a vector. Sparse tables stay sparse.
+    violate their constraint are added; each time one product of the table with a vector. Sparse tables stay sparse. The
+    program itself holds several times the columns that it has: hence ``max_samples``.
 
     More than two classes are each set against the others, with a program of their own; the multipliers are added up
     before they are divided by their sum, and the largest product of a feature counts. Of columns that are copies of one
@@ -134,6 +139,7 @@ class MarginLP(ScalingRanker):
         **ScalingRanker._parameter_constraints,
         "C": [Interval(Real, 0, None, closed="right")],
         "epsilon": [Interval(Real, 0, None, closed="left")],
+        "max_samples": MAX_SAMPLES_CONSTRAINT,
     }
 
     def __init__(
@@ -149,6 +155,7 @@ class MarginLP(ScalingRanker):
         task: str = "auto",
         class_weight: Any = None,
         tol: float = 1e-8,
+        max_samples: int | None = 20_000,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.C = C
@@ -157,6 +164,10 @@ class MarginLP(ScalingRanker):
         self.task = task
         self.class_weight = class_weight
         self.tol = tol
+        self.max_samples = max_samples
+
+    def _sample_rows(self, candidates: Candidates, y: np.ndarray) -> np.ndarray | None:
+        return draw_rows_for_task(y, self.task, self.max_samples)
 
     def _prepare(self, candidates: Candidates, y: np.ndarray, problem: LinearProblem, n_top: int | None) -> int:
         return 1

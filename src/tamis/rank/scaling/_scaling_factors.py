@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import STEP_CONSTRAINT, Candidates, LinearModel, Ranking, n_to_eliminate
+from tamis.base._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows
 from tamis.kernels.arrays.targets import infer_task
 from tamis.kernels.solvers.feature_kernel import AdditiveKernel, resolve_gamma
 from tamis.kernels.solvers.gram import check_gram_fits
@@ -24,7 +25,7 @@ from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._machine_scaling_base import centered_intercept, kernel_model
 from tamis.rank._multiplicative_updates import group_owners, prepared_columns
 from tamis.rank._rounds import best_round, round_criteria
-from tamis.rank._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows, with_all_classes
+from tamis.rank._row_sample import with_all_classes
 from tamis.rank._scaled_machines import KERNELS, ScaledMachines
 from tamis.rank._scaling_base import ScalingRanker
 from tamis.rank._validation import validation_folds
@@ -113,7 +114,7 @@ class ScalingFactors(ScalingRanker):
     class_weight : dict, "balanced" or None, default=None
     groups : array-like of shape (n_features,) or mapping, default=None
         A label per column, or label -> columns (names or places): columns of a group have one scaling factor.
-    max_samples : int or None, default=2000
+    max_samples : int or None, default=1000
         Rows to work on: of more, so many are drawn, always the same, and the reason says so; the kernel matrix grows
         with their square. None takes all. Not used with ``criterion="validation"``, whose ``cv`` speaks of all rows.
 
@@ -219,7 +220,7 @@ class ScalingFactors(ScalingRanker):
         tol: float = 1e-4,
         cv: Any = 5,
         standardize: bool = True,
-        max_samples: int | None = 2000,
+        max_samples: int | None = 1000,
         class_weight: Any = None,
         groups: Any = None,
     ) -> None:

@@ -12,12 +12,13 @@ from tamis._sklearn import Interval, StrOptions
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.kernels.solvers.penalized_path import PenalizedPath
 from tamis.rank._linear_problem import LinearProblem
+from tamis.rank._row_sample import SampledRanker
 from tamis.rank.sparse._costed import CostedRanker, resolve_loss
 from tamis.rank.sparse._hinge_path import HingePath
 from tamis.rank.sparse._target_paths import PathSolver
 
 
-class L1SVM(CostedRanker):
+class L1SVM(SampledRanker, CostedRanker):
     r"""The support vector machine with an l1 penalty: features rank by when they get a weight as errors cost more.
 
     .. math:: \min_{w, b, \xi} \sum_j |w_j| + C \sum_i \xi_i \quad\text{with}\quad
@@ -62,6 +63,9 @@ class L1SVM(CostedRanker):
         is that of single weights; a group is ranked by the first of them that enters.
     tol : float, default=1e-8
         Relative duality gap of a program, or violation of the conditions for a minimum, relative to ``alpha_max_``.
+    max_samples : int or None, default=10000
+        Rows to work on, except with the squared hinge: of more, so many are drawn, always the same, and the reason says
+        so. A given C is for so many rows. None takes all.
     n_jobs : int, default=None
         Folds in parallel, through joblib.
 
@@ -98,7 +102,8 @@ class L1SVM(CostedRanker):
     Cost: the dual program is solved by HiGHS's dual simplex for some columns, at first those whose class means differ
     most; those whose constraint its multipliers violate are added, a few rounds in all, with one product of the table
     with a vector each. A larger C starts from the basis of the last. The squared hinge is minimized by proximal Newton
-    steps over a working set. Sparse tables stay sparse.
+    steps over a working set. Sparse tables stay sparse. The simplex takes longer by more than the number of rows: the
+    default, a path for every fold, takes a quarter of a minute with 10 000 rows and 50 columns.
 
     More than two classes are each set against the others, and a feature is ranked by the first that it gets a weight
     for. scikit-learn's ``LinearSVC(penalty="l1")`` has the squared hinge and also penalizes the intercept.
@@ -123,6 +128,7 @@ class L1SVM(CostedRanker):
     _parameter_constraints: ClassVar[dict] = {
         **CostedRanker._parameter_constraints,
         "loss": [StrOptions({"auto", "hinge", "squared_hinge", "epsilon_insensitive"})],
+        **SampledRanker._parameter_constraints,
         "epsilon": [Interval(Real, 0, None, closed="left")],
     }
 
@@ -145,6 +151,7 @@ class L1SVM(CostedRanker):
         class_weight: Any = None,
         groups: Any = None,
         tol: float = 1e-8,
+        max_samples: int | None = 10_000,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
@@ -160,7 +167,11 @@ class L1SVM(CostedRanker):
         self.class_weight = class_weight
         self.groups = groups
         self.tol = tol
+        self.max_samples = max_samples
         self.n_jobs = n_jobs
+
+    def _samples_rows(self) -> bool:
+        return self.loss != "squared_hinge"  # whose steps are products with the table
 
     def _make_solver(
         self, problem: LinearProblem, target: int, scale: np.ndarray, members: Sequence[np.ndarray] | None

@@ -12,13 +12,13 @@ from scipy import sparse
 
 from tamis._sklearn import Interval, StrOptions, safe_indexing
 from tamis.base import Ranker, run_in_background
+from tamis.base._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows
 from tamis.base._validation import check_classes
 from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.scaling import rescale_columns, scale_columns, standard_deviations, standardize_columns
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.kernels.graph.affinity import ClassGraph, Graph, KernelGraph, heat_width, neighbor_graph
 from tamis.kernels.neighbors.search import nearest_neighbors
-from tamis.rank._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows
 
 
 class RowSampleRanker(Ranker):

@@ -58,7 +58,7 @@ class SOGFS(AlternatingRanker):
     n_neighbors : int, default=5
     standardize : bool, default=True
         Columns of unit variance; they are centered in any case.
-    max_samples : int or None, default=5000
+    max_samples : int or None, default=2000
         Rows to work on: of more, so many are drawn, always the same, and the reason says so. None takes all.
 
     Attributes
@@ -86,7 +86,8 @@ class SOGFS(AlternatingRanker):
     Notes
     -----
     Cost per sweep: O(n^2) distances in a few coordinates, in blocks of rows; a few eigenvectors of a sparse matrix; and
-    O(n D min(n, D)) for W, by shift-and-invert iterations in the space of the samples if there are more features.
+    O(n D min(n, D)) for W, by shift-and-invert iterations in the space of the samples if there are more features. With
+    500 rows and 20 000 columns the sweeps take more than a minute; callbacks are told of each.
 
     Limits: with :math:`W'W = I` a combination of features that hardly varies brings all samples near, so that copies
     and, with more features than samples, chance combinations score well. With as many clusters as classes, 100 features
@@ -135,7 +136,7 @@ class SOGFS(AlternatingRanker):
         tol: float = 1e-4,
         n_neighbors: int = 5,
         standardize: bool = True,
-        max_samples: int | None = 5000,
+        max_samples: int | None = 2000,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_clusters = n_clusters

@@ -29,6 +29,7 @@ from tamis.rank.stochastic._gradient_descent import (
 from tamis.rank.stochastic._subset_learner import Split, SubsetLearner, SubsetTable
 
 TEST_ROWS = ("resample", "out-of-bag")
+AUTO_SHARE, AUTO_ROWS = 0.5, 1000  # rows of a draw by default: half of all, and no more than so many
 _MAX_DRAWS = 200_000  # that "exact" enumerates
 _EXACT_SPLITS = 10  # over which "exact" averages the error of a set
 _BLOCK_SETS = 10_000  # sets evaluated at a time by "exact"
@@ -45,8 +46,8 @@ class SubsetEvaluation(BaseEstimator):
 
     Parameters
     ----------
-    train_size : int or float, default=0.5
-        Rows per draw, T in the paper; a fraction of all, or their number.
+    train_size : "auto", int or float, default="auto"
+        Rows per draw, T in the paper; a fraction of all, or their number. "auto" is half of them, and 1000 at most.
     test : {"resample", "out-of-bag"}, default="resample"
         Test rows: a second draw of all rows as in the paper, or rows that were not learned from.
     multiclass : {"auto", "native", "ovr"}, default="auto"
@@ -58,7 +59,8 @@ class SubsetEvaluation(BaseEstimator):
     Notes
     -----
     Draws are with replacement; one that misses a class is given a row of it. All subsets of a step share one pair of
-    draws: only differences between their errors matter, and these have a smaller variance on the same rows.
+    draws: only differences between their errors matter, and these have a smaller variance on the same rows. Every step
+    draws anew, so that a search of some hundred steps sees most of a long table, though each step sees little of it.
 
     Examples
     --------
@@ -69,14 +71,23 @@ class SubsetEvaluation(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "train_size": [Interval(Integral, 2, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")],
+        "train_size": [
+            StrOptions({"auto"}),
+            Interval(Integral, 2, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+        ],
         "test": [StrOptions(set(TEST_ROWS))],
         "multiclass": [StrOptions({"auto", "native", "ovr"})],
         "balanced": ["boolean"],
     }
 
     def __init__(
-        self, train_size: float = 0.5, *, test: str = "resample", multiclass: str = "auto", balanced: bool = False
+        self,
+        train_size: float | str = "auto",
+        *,
+        test: str = "resample",
+        multiclass: str = "auto",
+        balanced: bool = False,
     ) -> None:
         self.train_size = train_size
         self.test = test
@@ -98,11 +109,19 @@ class SubsetEvaluation(BaseEstimator):
 
     def n_rows(self, n_samples: int, n_classes: int) -> int:
         """Rows of a draw, given as their number or as a share of all; there must be one for every class."""
+        if isinstance(self.train_size, str):
+            return max(2, n_classes, min(AUTO_ROWS, round(AUTO_SHARE * n_samples)))
         if not isinstance(self.train_size, Integral):
             return max(2, n_classes, round(self.train_size * n_samples))
         if self.train_size < n_classes:
             raise ValueError(f"train_size={self.train_size} rows cannot hold {n_classes} classes: raise it")
         return int(self.train_size)
+
+    def note(self, n_samples: int) -> tuple[str, ...]:
+        """What the reason says where draws are of fewer rows than half, which nobody asked for."""
+        if not isinstance(self.train_size, str) or n_samples * AUTO_SHARE <= AUTO_ROWS:
+            return ()
+        return (f"each step learned from {AUTO_ROWS} of {n_samples} rows, drawn at random (train_size)",)
 
 
 @dataclass(frozen=True)
