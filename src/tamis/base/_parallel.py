@@ -50,6 +50,6 @@ class SentOnce:
 
 def _receive(kind: type, reference: Any) -> Any:
     """The shared object, on a worker of Ray."""
-    received = object.__new__(kind)
+    received: Any = object.__new__(kind)
     vars(received).update(sys.modules["ray"].get(reference))
     return received

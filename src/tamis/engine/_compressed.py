@@ -97,9 +97,10 @@ class CompressedColumns(Columns):
     @property
     def n_rows(self) -> int:
         """Rows of the tall table."""
-        return self._rows().shape[0]
+        return self.rows().shape[0]
 
-    def _rows(self) -> RowBlocks:
+    def rows(self) -> RowBlocks:
+        """The tall table, for what only single rows tell."""
         if self.table is None:
             raise ValueError("compressed rows of a part of a table tell nothing of single rows")
         return self.table
@@ -111,7 +112,7 @@ class CompressedColumns(Columns):
         scale = np.sqrt(self.norm2[indices] / self.total)
         unit = np.where(scale > 0, scale, 1.0)
         task = partial(_powers_of_block, self.mean[indices], unit)
-        third, fourth = self._rows().sum(task, self.sample_weight, columns=indices, purpose="shapes of columns")
+        third, fourth = self.rows().sum(task, self.sample_weight, columns=indices, purpose="shapes of columns")
         return third / self.total, np.where(scale > 0, fourth / self.total - 3.0, 0.0)
 
 

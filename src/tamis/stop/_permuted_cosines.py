@@ -70,7 +70,7 @@ def permuted_counts_in_blocks(
     center = np.average(values, axis=0, weights=weight) if columns.n_projected else np.zeros(values.shape[1])
     coefficients = np.linalg.lstsq(R[:, selected], columns.targets, rcond=None)[0]
     model = LinearModel(selected, coefficients, center)
-    products = permuted_products(columns.table, columns.mean, values, weight, seeds, model)
+    products = permuted_products(columns.rows(), columns.mean, values, weight, seeds, model)
     basis = np.array(search.basis).reshape(len(search.basis), len(R))
     gram = search.Y.T @ search.Y
     bases = []

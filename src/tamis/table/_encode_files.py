@@ -60,12 +60,16 @@ class ColumnProfile:
             return
         if self.kind == "other":
             return
-        values = _numbers(column, self.kind)
-        is_missing = np.isnan(values)
-        self.n_missing += int(is_missing.sum())
-        known = values[~is_missing]
+        known = _numbers(column, self.kind)
+        with np.errstate(over="ignore", invalid="ignore"):  # of which the extent tells
+            has_missing = bool(np.isnan(known.sum()))
+        if has_missing:
+            is_missing = np.isnan(known)
+            self.n_missing += int(is_missing.sum())
+            known = known[~is_missing]
         if known.size:
-            self.total += float(known.sum(dtype=float))
+            with np.errstate(over="ignore", invalid="ignore"):
+                self.total += float(known.sum(dtype=float))
             self.lowest = min(self.lowest, float(known.min()))
             self.highest = max(self.highest, float(known.max()))
 
@@ -124,8 +128,8 @@ class ColumnEncoder:
     def encode(self, column: Any) -> list[np.ndarray]:
         """The encoded columns of some rows."""
         if self.kind == "text":
-            words = np.array(column.to_pylist(), dtype=object)
-            return [words == level if level is not None else np.equal(words, None) for level in self.levels]
+            codes = _level_codes(column, self.levels)
+            return [codes == code for code in range(len(self.levels))]
         values = _numbers(column, self.kind)
         if self.fill is None:
             return [values]
@@ -224,6 +228,15 @@ def _encoder(profile: ColumnProfile) -> ColumnEncoder:
     count = f"{profile.n_missing} missing value{'s' * (profile.n_missing != 1)}"
     sentence = f"{count} at the mean {profile.mean:.4g}, with an indicator of them"
     return ColumnEncoder(name, kind, [name, f"{name} is missing"], sentence, fill=profile.mean)
+
+
+def _level_codes(column: Any, levels: Sequence[Any]) -> np.ndarray:
+    """Place of the level of every row of an Arrow column of text."""
+    encoded = column if hasattr(column, "dictionary") else column.dictionary_encode()
+    words = [*encoded.dictionary.to_pylist(), None]
+    place = {level: code for code, level in enumerate(levels)}
+    codes = np.array([place.get(word, -1) for word in words])
+    return codes[encoded.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)]
 
 
 def _numbers(column: Any, kind: str) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class Encoded:
 
     Attributes
     ----------
-    table : ndarray of shape (n_samples, n_encoded)
+    table : ndarray or RowBlocks of shape (n_samples, n_encoded)
     names : list of str
         Of its columns.
     places : ndarray of int of shape (n_encoded,)
@@ -76,7 +77,7 @@ class Encoded:
         Columns whose values are codes of levels.
     """
 
-    table: np.ndarray
+    table: Any
     names: list[str]
     places: np.ndarray
     sentences: dict[int, str]

@@ -83,7 +83,7 @@ def errors_of_tall(
     ``residual_shape``, where it is asked for, is the skewness and the kurtosis of the target before the step.
     """
     rows = RowErrors(
-        columns.table, columns.mean, values, columns.sample_weight, fit_intercept=bool(columns.n_projected)
+        columns.rows(), columns.mean, values, columns.sample_weight, fit_intercept=bool(columns.n_projected)
     )
     residual = columns.targets
     total2 = float(np.sum(residual**2))
