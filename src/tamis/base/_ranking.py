@@ -62,16 +62,24 @@ class Ranking:
         Scores that differ by less than ``rounding``, relatively, are ties and made equal: a duplicated column must not
         win by the last bit of a sum.
         """
-        order = np.argsort(-np.asarray(scores), kind="stable")
-        ranked = order[: np.count_nonzero(~np.isnan(scores))]
-        ordered = np.asarray(scores, dtype=float)[ranked]
-        with np.errstate(invalid="ignore"):
-            starts = np.flatnonzero(np.diff(ordered, prepend=np.inf) < -rounding * np.abs(ordered))
         tied = np.array(scores, dtype=float)
-        if ranked.size:
-            starts = np.union1d([0], starts)
-            tied[ranked] = np.repeat(ordered[starts], np.diff(starts, append=ranked.size))
-        return cls(np.argsort(-tied, kind="stable")[: ranked.size], tied)
+        order = np.argsort(-tied)  # not stable, which takes five times as long: ties are put in order below
+        ranked = order[: np.count_nonzero(~np.isnan(tied))]
+        if not ranked.size:
+            return cls(ranked, tied)
+        ordered = tied[ranked]
+        with np.errstate(invalid="ignore"):
+            is_new = np.diff(ordered, prepend=np.inf) < -rounding * np.abs(ordered)
+        is_new[0] = True
+        run = np.cumsum(is_new) - 1
+        ordered = ordered[is_new][run]
+        tied[ranked] = ordered
+        is_tied = np.zeros(ranked.size, dtype=bool)  # with a neighbor in the order
+        is_tied[1:] = ~is_new[1:]
+        is_tied[:-1] |= ~is_new[1:]
+        places = np.flatnonzero(is_tied)
+        ranked[places] = np.sort(run[places] * tied.size + ranked[places]) % tied.size
+        return cls(ranked, tied)
 
     @classmethod
     def from_path(
