@@ -66,6 +66,11 @@ class Candidates(ABC):
         self.excluded = np.empty(0, dtype=np.int64)
         self.is_discrete = np.zeros(table.shape[1], dtype=bool)
         self.compressed: tuple[Any, ...] | None = None
+        self._measured: tuple[Any, ...] | None = None  # an operator, and what it was made of
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the operator, which other processes make anew sooner than they would receive it."""
+        return {**vars(self), "_measured": None}
 
     @property
     @abstractmethod
@@ -162,7 +167,10 @@ class Candidates(ABC):
 
     def as_columns(self, *, fit_intercept: bool) -> Columns:
         """All features behind the candidates as an operator: their norms and products, weighted and centered."""
-        return as_columns(self.table, self.sample_weight, fit_intercept=fit_intercept)
+        made_of = (self.table, self.sample_weight, fit_intercept)
+        if self._measured is None or any(a is not b for a, b in zip(self._measured[0], made_of, strict=True)):
+            self._measured = made_of, as_columns(self.table, self.sample_weight, fit_intercept=fit_intercept)
+        return self._measured[1]
 
     def take_rows(self, rows: np.ndarray) -> Candidates:
         """The same candidates on some of the rows."""

@@ -139,8 +139,9 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     ) -> np.ndarray | None:
         """Scores of copies of all candidates whose rows are permuted, of shape (n_draws, n_candidates).
 
-        They must be those that the method gives when it ranks the candidates among these copies. One-shot methods may
-        override it that score every candidate by itself; None: a rule has to rank them.
+        They must be those that the method gives when it ranks the candidates among these copies, and may stay on the
+        device of the table. One-shot methods may override it that score every candidate by itself; None: a rule has to
+        rank them.
 
         Parameters
         ----------

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import clone
 
-from tamis._sklearn import Interval, safe_indexing
+from tamis._sklearn import Interval, get_namespace_and_device, safe_indexing
 from tamis.base import (
     PERMUTED_COPIES,
     UNGROUPED,
@@ -29,6 +29,7 @@ from tamis.base import (
 from tamis.kernels.arrays.copies import place_columns
 from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.tolerances import ROUNDING
+from tamis.kernels.arrays.transfer import from_numpy, to_numpy
 from tamis.kernels.probe.law import check_draws, enough_draws
 from tamis.stop._cut import apart, kept_below
 from tamis.stop._draw_statistics import compares_scores, spread_units, statistics_of_draws
@@ -339,20 +340,22 @@ def _scored_at_once(
     if of_copies is None:
         return None
     of_features = np.where(np.isnan(ranking.scores), -np.inf, ranking.scores)
+    of_copies = to_numpy(_equal_up_to_rounding(of_copies, of_features, ROUNDING.of(candidates.table)))
     of_copies = np.where(np.isnan(of_copies), -np.inf, of_copies)
     of_copies[:, candidates.excluded] = -np.inf
-    of_copies = _equal_up_to_rounding(of_copies, of_features, ROUNDING.of(candidates.table))
     return [(of_features, each) for each in of_copies]
 
 
-def _equal_up_to_rounding(values: np.ndarray, references: np.ndarray, rounding: float) -> np.ndarray:
+def _equal_up_to_rounding(values: Any, references: np.ndarray, rounding: float) -> Any:
     """Values that equal a reference up to rounding made the same: a copy that ties with a feature must reach it."""
-    ordered = np.sort(references)
-    place = np.minimum(np.searchsorted(ordered, values * (1 - rounding)), ordered.size - 1)
-    nearest = ordered[place]
+    xp, _, device = get_namespace_and_device(values)
+    ordered = from_numpy(np.sort(references), xp, device, values.dtype)
+    flat = xp.reshape(values, (-1,))
+    place = xp.searchsorted(ordered, flat * (1 - rounding))
+    nearest = xp.take(ordered, xp.clip(place, max=references.size - 1))
     with np.errstate(invalid="ignore"):  # infinite scores
-        is_tie = np.isfinite(values) & (np.abs(nearest - values) <= rounding * np.abs(values))
-    return np.where(is_tie, nearest, values)
+        is_tie = xp.isfinite(flat) & (xp.abs(nearest - flat) <= rounding * xp.abs(flat))
+    return xp.reshape(xp.where(is_tie, nearest, flat), values.shape)
 
 
 def _one_draw(

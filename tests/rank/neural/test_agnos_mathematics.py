@@ -222,3 +222,23 @@ def test_leading_components_are_those_of_the_singular_value_decomposition(shape)
     torch.testing.assert_close(torch.linalg.vector_norm(scores, dim=0), s, atol=1e-8, rtol=1e-6)
     torch.testing.assert_close(scores @ loadings.T, Z, atol=1e-8, rtol=1e-6)
     assert weight_components(scores, 1.25).square().sum() == pytest.approx(shape[0])
+
+
+def test_the_gradient_of_one_layer_is_that_of_running_its_loss_backwards():
+    X, Y = table(n=30), table(1, n=30, d=4)
+    encoder = Encoder(0.5 * table(2, D, UNITS), False, [], torch.Generator())
+    encoding = encoder(X)
+    V = encoder.first_layer()
+    noise = 0.3 * denoising.noise_covariance(encoding.jacobian, V.T @ V)
+    decoder, loss = denoising.solve_decoder(encoding.units, Y, noise)
+    [expected] = torch.autograd.grad(loss, [encoder.weights])
+    found = denoising.decode_layer(X, encoder.weights.detach(), Y, 0.3)
+    for name, one, other in (
+        ("gradient", found.gradient, expected),
+        ("loss", found.loss, loss.detach()),
+        ("decoder", found.decoder, decoder.detach()),
+        ("units", found.units, encoding.units.detach()),
+        ("jacobian", found.jacobian, encoding.jacobian.detach()),
+        ("spread", found.preactivation_std, encoding.preactivation_std),
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-14, msg=name)

@@ -17,9 +17,13 @@ import numpy as np
 
 from tamis._sklearn import get_namespace_and_device, max_precision_float_dtype
 from tamis.kernels.arrays.blocks import blocks
+from tamis.kernels.arrays.tolerances import Tolerance
 from tamis.kernels.arrays.transfer import from_numpy, to_numpy
 
 Array = Any  # an array of any Array-API namespace
+
+# Relative error of a mean: of those of blocks, of single precision, the errors hardly add.
+MEAN_ERROR = Tolerance(1e-12, 1e-7)
 
 _HEIGHT = 256  # rows of a block: sums of so many lose a digit at most, and their moments are few beside the table
 _PART = 2**28  # entries that are looked at, or gathered, at a time

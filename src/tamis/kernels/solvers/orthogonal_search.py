@@ -293,15 +293,23 @@ class OrthogonalSearch:
 
     def _whitener(self) -> _Whitener | None:
         """What turns the columns of ``P Y`` into an orthonormal basis of their span; None if Y is explained."""
-        Y = to_numpy(self.Y)
+        if self.Y.shape[1] == 1:
+            return self._single_whitener()
         # singular values of Y and not eigenvalues of Y'Y, which would lose half the digits
-        triangle = np.linalg.qr(Y, mode="r") if Y.shape[1] > 1 else np.array([[np.linalg.norm(Y)]])
-        _, values, vectors = np.linalg.svd(triangle)
+        _, values, vectors = np.linalg.svd(np.linalg.qr(to_numpy(self.Y), mode="r"))
         unexplained = values**2 > max(self._explained, (DEPENDENT * values[0]) ** 2)
         if not unexplained.any():
             return None
         matrix = self.columns.as_array(vectors.T[:, unexplained] / values[unexplained])
         return _Whitener(matrix, float(values[unexplained][-1]) / self._target_size)
+
+    def _single_whitener(self) -> _Whitener | None:
+        """The same for one target: a number, of which nothing is moved to a device but its value."""
+        norm = float(self.xp.sum(self.Y * self.Y)) ** 0.5
+        if norm**2 <= self._explained:
+            return None
+        matrix = self.xp.full((1, 1), 1.0 / norm, dtype=self.columns.accumulator, device=self.columns.device)
+        return _Whitener(matrix, norm / self._target_size)
 
     def _criterion(self, projected: ProjectedCandidates, whitener: _Whitener) -> Array:
         """cos^2 of every candidate with P Y; -1 for those that are excluded or redundant."""
@@ -367,20 +375,22 @@ class OrthogonalSearch:
     def _orthogonalize(self, z: Array) -> tuple[Array, np.ndarray]:
         """``P z`` as a unit vector, and the coordinates of ``z`` on the basis and on it; twice is enough."""
         xp = self.xp
-        loading = np.zeros(len(self.basis))
+        coordinates = []
         if self.basis and self.orthogonalization == "classical":
             Q = xp.stack(self.basis, axis=1)
             for _ in range(2):
-                coordinates = z @ Q
-                z = z - Q @ coordinates
-                loading += to_numpy(coordinates)
+                coordinates.append(z @ Q)
+                z = z - Q @ coordinates[-1]
         elif self.basis:
             for _ in range(2):
-                for i, q in enumerate(self.basis):
-                    coordinate = xp.sum(q * z)
-                    z = z - coordinate * q
-                    loading[i] += float(coordinate)
-        norm = float(xp.sum(z * z)) ** 0.5
+                found = []
+                for q in self.basis:
+                    found.append(xp.sum(q * z))
+                    z = z - found[-1] * q
+                coordinates.append(xp.stack(found))
+        # all numbers at once: an accelerator is waited for once
+        numbers = to_numpy(xp.concat([*coordinates, xp.reshape(xp.sum(z * z), (1,))]))
+        loading, norm = numbers[:-1].reshape(len(coordinates), len(self.basis)).sum(axis=0), float(numbers[-1]) ** 0.5
         q = z / norm if norm > 0 else z
         return q, np.append(loading[self._n_fixed :], norm)
 
@@ -433,16 +443,17 @@ class OrthogonalSearch:
         whitener = self._whitener()
         return to_numpy(self.Y[:, :0] if whitener is None else self.Y @ whitener.matrix)
 
-    def explained_of(self, bases: Sequence[np.ndarray]) -> np.ndarray:
+    def explained_of(self, bases: Sequence[np.ndarray]) -> Array:
         """The criterion of every candidate for each of other targets, orthonormal and off the basis.
 
-        One product of the table serves all of them.
+        One product of the table serves all of them; what it tells stays on the device.
         """
-        product = to_numpy(self.columns.dot(self.columns.as_array(np.concatenate(bases, axis=1))))
-        shape = (self.columns.n_candidates, len(bases), bases[0].shape[1])
-        norm2, remaining = to_numpy(self.projected.norm2), to_numpy(self.projected.remaining)
-        cos2 = np.sum(product.reshape(shape) ** 2, axis=2).T / np.where(remaining, norm2, 1.0)
-        return np.where(remaining, np.clip(cos2, 0.0, 1.0), 0.0)
+        xp = self.xp
+        product = self.columns.dot(self.columns.as_array(np.concatenate(bases, axis=1)))
+        product = xp.reshape(product, (self.columns.n_candidates, len(bases), bases[0].shape[1]))
+        norm2, remaining = self.projected.norm2, self.projected.remaining
+        cos2 = xp.sum(product**2, axis=2).T / xp.where(remaining, norm2, xp.ones_like(norm2))
+        return xp.where(remaining, xp.clip(cos2, 0.0, 1.0), xp.zeros_like(cos2))
 
     def count_reaching(self, bases: Sequence[np.ndarray], cos2: float, n_columns: int = 1) -> np.ndarray:
         """How many remaining candidates reach ``cos2`` with each of other targets, orthonormal and off the basis.

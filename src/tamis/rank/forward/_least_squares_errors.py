@@ -55,7 +55,7 @@ def errors_in_rows(
     for step in directions:
         for each in directions_of(step):
             q = columns.as_array(each.q) if isinstance(each, ColumnDirection) else each.q
-            residual = residual - q[:, None] * columns.as_array(each.projection)[None, :]
+            residual = residual - q[:, None] * (q @ residual)[None, :]
             leverage = leverage + q**2
         # the leave-one-out error of a row is residual / (1 - leverage), infinite where only the row predicts itself
         factor = 1 - leverage

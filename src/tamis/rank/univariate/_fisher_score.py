@@ -12,7 +12,7 @@ from tamis._sklearn import Interval, StrOptions, get_namespace_and_device, is_nu
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranking, WeightedRanker
 from tamis.kernels.arrays.columns import tiles
 from tamis.kernels.arrays.missing import has_missing
-from tamis.kernels.arrays.moments import column_moments
+from tamis.kernels.arrays.moments import MEAN_ERROR, column_moments
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.arrays.transfer import from_numpy, to_numpy
@@ -134,7 +134,7 @@ class FisherScore(WeightedRanker):
             spread = xp.sum(within / xp.where(counts > 2, counts - 1, xp.ones_like(counts)), axis=0)
             return to_numpy(available * _ratio(xp, xp.sum(deviation2, axis=0), spread, lost))
         between, spread = xp.sum(counts * deviation2, axis=0), xp.sum(within, axis=0)  # Eq. (3.10)
-        return to_numpy(_ratio(xp, available * between, spread + (1 - available) * between, lost))
+        return to_numpy(_ratio(xp, available * between, spread + (1 - available) * between, n_available * lost))
 
     def _score_groups(self, candidates: Candidates, codes: np.ndarray) -> np.ndarray:
         if self.form == "unbiased":
@@ -180,7 +180,7 @@ def class_moments(X: Any, codes: np.ndarray, weight: np.ndarray) -> tuple[Any, A
     if not is_numpy_namespace(xp) and np.all(weight == 1.0):
         found = [column_moments(X, np.flatnonzero(codes == code)) for code in range(len(counts))]
         means, within = (xp.stack(each) for each in zip(*found, strict=True))
-        return from_numpy(counts, xp, device, accumulator), means, within, ROUNDING.of(X)
+        return from_numpy(counts, xp, device, accumulator), means, within, MEAN_ERROR.of(X)
     rows_of_class, size = (from_numpy(each, xp, device, accumulator) for each in (member, counts))
     place = from_numpy(codes.astype(np.int64), xp, device)
     means = xp.zeros((len(counts), X.shape[1]), dtype=accumulator, device=device)
