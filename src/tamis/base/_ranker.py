@@ -49,6 +49,7 @@ from tamis.base._validation import (
 )
 from tamis.kernels.arrays.columns import blank_columns
 from tamis.kernels.arrays.targets import describe_target, infer_task, looks_like_counts
+from tamis.kernels.arrays.transfer import from_numpy
 
 # What a method may provide. Rules, checks, docs and the command line read it from the class.
 CAPABILITIES: Mapping[str, str] = {
@@ -527,7 +528,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             scores = scores.astype(np.float32)
         arrays = {"scores_": scores, "order_": ranking.order, "ranking_": ranking.ranks(), "support_": support}
         for name, values in arrays.items():
-            setattr(self, name, values if is_numpy_namespace(xp) else move_to(values, xp=xp, device=device))
+            setattr(self, name, values if is_numpy_namespace(xp) else from_numpy(values, xp, device))
         self.n_features_ = decision.n_features
         self.n_features_in_ = X.shape[1]
         self.path_ = ranking.path

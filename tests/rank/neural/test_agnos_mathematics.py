@@ -11,6 +11,7 @@ from tamis.rank.neural import _agnos_losses as losses  # noqa: E402
 from tamis.rank.neural import _denoising as denoising  # noqa: E402
 from tamis.rank.neural._components import leading_components, weight_components  # noqa: E402
 from tamis.rank.neural._encoder import AutoEncoder, Encoder  # noqa: E402
+from tamis.rank.neural._relative_adam import RelativeAdam  # noqa: E402
 from tamis.rank.neural._thesis import ThesisPlan, thesis_loss  # noqa: E402
 
 N, D, UNITS = 12, 7, 3
@@ -242,3 +243,27 @@ def test_the_gradient_of_one_layer_is_that_of_running_its_loss_backwards():
         ("spread", found.preactivation_std, encoding.preactivation_std),
     ):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-14, msg=name)
+
+
+def test_relative_adam_is_adam_at_a_learning_rate_in_units_of_the_parameter():
+    ours, theirs = table().clone(), table().clone().requires_grad_()
+    relative, adam = RelativeAdam([ours]), torch.optim.Adam([theirs], foreach=False)
+    for step in range(6):
+        gradient = table(step)
+        if step == 3:  # rows leave, and what was known of the others stays
+            kept = torch.tensor([0, 2, 5])
+            ours = ours[kept]
+            relative.parameters = [ours]
+            relative.keep_rows([0], kept)
+            theirs.data = theirs.data[kept]
+            theirs.grad = None
+            for name in ("exp_avg", "exp_avg_sq"):
+                adam.state[theirs][name] = adam.state[theirs][name][kept]
+        gradient = gradient[: len(ours)]
+        size = float(theirs.detach().square().mean().sqrt())
+        [group] = adam.param_groups
+        group["lr"], group["eps"] = 0.05 * size, 1e-5 / (size * theirs.numel() ** 0.5)
+        theirs.grad = gradient
+        adam.step()
+        relative.step([gradient], 0.05)
+        torch.testing.assert_close(ours, theirs.detach(), rtol=1e-12, atol=0.0)

@@ -191,13 +191,18 @@ class _TableColumns(Columns):
     def columns(self, indices: np.ndarray) -> Array:
         """``Z[:, indices]`` in double precision."""
         Z = self._raw(indices)
-        Z -= self.xp.take(self._mean, self.as_index(indices))[None, :]
+        Z -= self._means_of(indices)[None, :]
         Z *= self.sqrt_weight[:, None]
         return Z
 
     def means(self, indices: np.ndarray) -> np.ndarray:
         """Weighted means of the given columns."""
-        return to_numpy(self.xp.take(self._mean, self.as_index(indices)))
+        return to_numpy(self._means_of(indices))
+
+    def _means_of(self, indices: np.ndarray) -> Array:
+        if len(indices) == 1:  # of which no index has to be moved to a device
+            return self._mean[int(indices[0]) : int(indices[0]) + 1]
+        return self.xp.take(self._mean, self.as_index(indices))
 
 
 class DenseColumns(_TableColumns):
@@ -236,9 +241,11 @@ class DenseColumns(_TableColumns):
 
     def _raw(self, indices: np.ndarray) -> Array:
         # numpy's take would copy a Fortran-ordered table whole; the standard has no other way
-        is_numpy = is_numpy_namespace(self.xp)
-        raw = self.X[:, indices] if is_numpy else self.xp.take(self.X, self.as_index(indices), axis=1)
-        return self.xp.astype(raw, self.accumulator, copy=False)
+        if is_numpy_namespace(self.xp):
+            return self.xp.astype(self.X[:, indices], self.accumulator, copy=False)
+        if len(indices) == 1:
+            return self.xp.astype(self.X[:, int(indices[0]) : int(indices[0]) + 1], self.accumulator, copy=True)
+        return self.xp.astype(self.xp.take(self.X, self.as_index(indices), axis=1), self.accumulator, copy=False)
 
     def _table_dot(self, V: Array) -> Array:
         # float32 X times a float64 V would upcast the whole table: cast the small factor instead. (V' X)' and not

@@ -44,7 +44,7 @@ def column_moments(X: Array, rows: np.ndarray | None = None) -> tuple[Array, Arr
     Returns
     -------
     mean, scatter : arrays of shape (n_columns,)
-        On the device of ``X``. The scatter of a constant column is exactly zero.
+        On the device of ``X``. The scatter of a constant column is zero but for rounding.
     """
     xp, _, device = get_namespace_and_device(X)
     accumulator = max_precision_float_dtype(xp, device)
@@ -85,12 +85,15 @@ def _mean_and_variance(xp: Any, block: Array) -> tuple[Array, Array]:
     if hasattr(xp, "var_mean"):
         variance, mean = xp.var_mean(block, dim=1, correction=0)
         return mean, variance
-    return xp.mean(block, axis=1), xp.var(block, axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):  # such columns are looked at again
+        mean = xp.mean(block, axis=1)
+        # some sum one after another, with errors that add where values are alike: the second pass takes them out
+        deviation = block - mean[:, None, :]
+        mean, scatter = mean + xp.mean(deviation, axis=1), deviation * deviation
+        return mean, xp.mean(scatter, axis=1) - xp.mean(deviation, axis=1) ** 2
 
 
-def _replaced(
-    X: Array, rows: np.ndarray | None, lost: np.ndarray, mean: Array, scatter: Array
-) -> tuple[Array, Array]:
+def _replaced(X: Array, rows: np.ndarray | None, lost: np.ndarray, mean: Array, scatter: Array) -> tuple[Array, Array]:
     """The same with those of some columns from their entries in double precision, for which there is room."""
     xp, _, device = get_namespace_and_device(X)
     n_columns, n_rows = X.shape[1], X.shape[0] if rows is None else rows.size

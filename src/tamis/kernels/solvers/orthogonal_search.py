@@ -96,9 +96,10 @@ class ProjectedCandidates:
     def __post_init__(self) -> None:
         self.remaining = self.norm2 > self.redundant_norm2
 
-    def project_out(self, t: Array, projection: Array) -> ProjectedCandidates:
-        """Both recurrences for one direction q, given t = Z' q and its projection q' Y."""
+    def project_out(self, t: Array, projection: Array, place: int) -> ProjectedCandidates:
+        """Both recurrences for one direction q, given t = Z' q and its projection q' Y; its candidate is excluded."""
         num, norm2 = self.num - t[:, None] * projection[None, :], self.norm2 - t * t
+        norm2[place] = -np.inf
         return ProjectedCandidates(num, norm2, self.initial_norm2, self.redundant_norm2)
 
     def exclude(self, place: int) -> None:
@@ -180,13 +181,12 @@ class OrthogonalSearch:
     def __iter__(self) -> Iterator[Direction]:
         yield from self._blocked_steps() if self._uses_blocks else self._plain_steps()
 
-    def explained(self) -> np.ndarray:
+    def explained(self) -> Array:
         """The criterion cos^2 of every candidate now; zero for those that are excluded or redundant."""
         whitener = self._whitener()
         if whitener is None:
-            return np.zeros(self.columns.n_candidates)
-        criterion = self._criterion(self.projected, whitener)
-        return np.clip(to_numpy(criterion), 0.0, 1.0)
+            return self.xp.zeros_like(self.columns.norm2)
+        return self.xp.clip(self._criterion(self.projected, whitener), 0.0, 1.0)
 
     def _plain_steps(self) -> Iterator[Direction]:
         """One pass over the table per step."""
@@ -251,8 +251,8 @@ class OrthogonalSearch:
         proposed: list[_Choice] = []
         while len(proposed) < n_steps and (choice := self._choose(projected, working_set, local)) is not None:
             projection = choice.q @ self.Y
-            projected = projected.project_out(choice.q @ local, projection)
-            projected.exclude(int(np.searchsorted(working_set, choice.feature)))
+            place = int(np.searchsorted(working_set, choice.feature))
+            projected = projected.project_out(choice.q @ local, projection, place)
             self._extend_basis(choice.q, projection)
             proposed.append(choice)
         del self.basis[n_basis:]
@@ -269,8 +269,7 @@ class OrthogonalSearch:
     def _accept(self, choice: _Choice, t: Array) -> Direction:
         """Project the direction q of a step out of the candidates, given t = Z' q, and out of Y."""
         projection = choice.q @ self.Y
-        before, self.projected = self.projected, self.projected.project_out(t, projection)
-        self.projected.exclude(choice.feature)
+        before, self.projected = self.projected, self.projected.project_out(t, projection, choice.feature)
         redundant = to_numpy(before.remaining & ~self.projected.remaining)
         redundant[choice.feature] = False
         orthogonality_loss = self._largest_cosine(choice.q)
@@ -422,8 +421,7 @@ class OrthogonalSearch:
             return
         t = self.columns.dot(self.xp.stack([choice.q for choice, _ in self._pending], axis=1))
         for step, (choice, projection) in enumerate(self._pending):
-            self.projected = self.projected.project_out(t[:, step], projection)
-            self.projected.exclude(choice.feature)
+            self.projected = self.projected.project_out(t[:, step], projection, choice.feature)
         self._pending = []
 
     def _given(self, j: int) -> _Choice | None:

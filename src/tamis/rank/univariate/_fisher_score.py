@@ -15,7 +15,7 @@ from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.moments import MEAN_ERROR, column_moments
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.kernels.arrays.tolerances import ROUNDING
-from tamis.kernels.arrays.transfer import from_numpy, to_numpy
+from tamis.kernels.arrays.transfer import from_numpy
 from tamis.rank.univariate._explained import explained_by_copies, explained_shares
 
 
@@ -119,8 +119,8 @@ class FisherScore(WeightedRanker):
             return ranking
         return Ranking(ranking.order[ranking.scores[ranking.order] > self.threshold], ranking.scores)
 
-    def _score_columns(self, candidates: Candidates, codes: np.ndarray) -> np.ndarray:
-        """On the device of the table, which only the scores leave."""
+    def _score_columns(self, candidates: Candidates, codes: np.ndarray) -> Any:
+        """On the device of the table."""
         X, weight = candidates.table, candidates.sample_weight
         counts, means, within, rounding = class_moments(X, codes, np.ones(codes.size) if weight is None else weight)
         xp, _, _ = get_namespace_and_device(means)
@@ -132,9 +132,9 @@ class FisherScore(WeightedRanker):
         lost = rounding**2 * xp.max(xp.abs(means), axis=0) ** 2
         if self.form == "unbiased":
             spread = xp.sum(within / xp.where(counts > 2, counts - 1, xp.ones_like(counts)), axis=0)
-            return to_numpy(available * _ratio(xp, xp.sum(deviation2, axis=0), spread, lost))
+            return available * _ratio(xp, xp.sum(deviation2, axis=0), spread, lost)
         between, spread = xp.sum(counts * deviation2, axis=0), xp.sum(within, axis=0)  # Eq. (3.10)
-        return to_numpy(_ratio(xp, available * between, spread + (1 - available) * between, n_available * lost))
+        return _ratio(xp, available * between, spread + (1 - available) * between, n_available * lost)
 
     def _score_groups(self, candidates: Candidates, codes: np.ndarray) -> np.ndarray:
         if self.form == "unbiased":
