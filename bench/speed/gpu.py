@@ -15,11 +15,11 @@ from typing import Any
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scipy reads it once, when it is imported
 
-import numpy as np  # noqa: E402
-import sklearn  # noqa: E402
+import numpy as np
+import sklearn
 
-from bench.table import Targets, note, show  # noqa: E402
-from tamis import AgnosS, CorrelationScore, FisherScore, GramSchmidt  # noqa: E402
+from bench.table import Targets, note, show
+from tamis import AgnosS, CorrelationScore, FisherScore, GramSchmidt
 
 SHAPE, QUICK_SHAPE = (20_000, 100_000), (4000, 20_000)
 LARGE, QUICK_LARGE = (60_000, 10_000), (6000, 2000)
