@@ -2,13 +2,14 @@
 
 20 000 x 100 000 in single precision, 8 GB, on the device; a pass is half of the time in which the table is copied, for
 a copy reads and writes it. AGNOS is given a table of 60 000 x 10 000 on the host, and its first steps, when all columns
-are in use, are compared with the bandwidth of the copy and with a large product in single precision. Tables are drawn
-on the device, all is measured in one run, and entries are medians; the first call of a method, which loads kernels, is
-shown beside them.
+are in use, are compared with the bandwidth of the copy and with a large product in single precision. Both are measured
+in processes of their own; entries are medians, and the first call of a method, which loads kernels, stands beside them.
 """
 
+import json
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,11 +19,14 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scipy reads it once, when it is
 import numpy as np
 import sklearn
 
+from bench.process import in_fresh_process
 from bench.table import Targets, note, show
 from tamis import AgnosS, CorrelationScore, FisherScore, GramSchmidt
 
-SHAPE, QUICK_SHAPE = (20_000, 100_000), (4000, 20_000)
-LARGE, QUICK_LARGE = (60_000, 10_000), (6000, 2000)
+PARTS = {  # full size, and that of a quick run
+    "methods": ((20_000, 100_000), (4000, 20_000)),
+    "agnos": ((60_000, 10_000), (6000, 2000)),
+}
 N_RELEVANT = 10
 MOST_PASSES = {"GramSchmidt": 50, "CorrelationScore, 10 kept": 10, "FisherScore, 10 kept": 10}
 SECONDS, SHARE = 5.0, 0.4
@@ -62,11 +66,10 @@ def one_pass(X: Any) -> float:
     return seconds_of(lambda: target.copy_(X))[1] / 2
 
 
-def methods_in_passes(shape: tuple[int, int], targets: Targets | None) -> dict[str, float]:
+def methods(shape: tuple[int, int]) -> dict[str, Any]:
+    """Seconds of a pass, and of the first and a later call of each method."""
     X, y = make_table(shape)
     classes = (y > 0).astype(int)
-    unit = one_pass(X)
-    note(f"A copy moves {2 * X.nbytes / (2 * unit) / 1e9:.0f} GB/s: one pass over {shape} takes {1e3 * unit:.2f} ms.")
     calls = {
         "sum of all entries": lambda: X.sum(),
         "GramSchmidt": lambda: GramSchmidt().fit(X, y),
@@ -77,22 +80,16 @@ def methods_in_passes(shape: tuple[int, int], targets: Targets | None) -> dict[s
         "FisherScore, 10 kept": lambda: FisherScore(stop=10).fit(X, classes),
         "FisherScore": lambda: FisherScore().fit(X, classes),
     }
-    kept = GramSchmidt().fit(X, y).n_features_
-    passes, rows = {}, []
-    for name, call in calls.items():
-        first, median = seconds_of(call)
-        passes[name] = median / unit
-        rows.append((name, f"{1e3 * first:.1f}", f"{1e3 * median:.1f}", f"{passes[name]:.1f}"))
-        if targets is not None and name in MOST_PASSES:
-            most = MOST_PASSES[name]
-            targets.add(f"{name}, passes", f"{passes[name]:.1f}", f"<= {most}", passes[name] <= most)
-    show("By default unless a number is kept", ("method", "first, ms", "ms", "passes"), rows)
-    if targets is not None:
-        targets.add("GramSchmidt keeps the relevant columns", f"{kept}", f"{N_RELEVANT}", kept == N_RELEVANT)
-    return passes
+    return {
+        "pass": one_pass(X),
+        "gigabytes": X.nbytes / 1e9,
+        "kept": GramSchmidt().fit(X, y).n_features_,
+        "seconds": {name: seconds_of(call) for name, call in calls.items()},
+    }
 
 
-def agnos(shape: tuple[int, int], targets: Targets | None) -> dict[str, float]:
+def agnos(shape: tuple[int, int]) -> dict[str, float]:
+    """Seconds of a fit, and which share of the device's speed the first steps reach."""
     import torch
 
     from tamis.rank.neural._batch_loader import BatchLoader
@@ -120,7 +117,7 @@ def agnos(shape: tuple[int, int], targets: Targets | None) -> dict[str, float]:
     square = torch.randn(8192, 8192, device="cuda", generator=generator)
     arithmetic = 2 * 8192**3 / seconds_of(lambda: square @ square)[1]
     bandwidth = table.nbytes / one_pass(table)
-    found = {
+    return {
         "fit, first call, s": first,
         "fit, s": median,
         "training, s": rest + n_steps * step,
@@ -128,13 +125,6 @@ def agnos(shape: tuple[int, int], targets: Targets | None) -> dict[str, float]:
         "share of the memory's speed": 2 * table.nbytes / step / bandwidth,
         "share of the arithmetic's": 4.0 * X.size * ranker.n_components_ / step / arithmetic,
     }
-    rows = [(name, f"{value:.3g}") for name, value in found.items()]
-    show(f"AGNOS-S, {n_samples} x {n_features} on the host, {ranker.n_components_} units", ("what", ""), rows)
-    if targets is not None:
-        targets.add("AGNOS-S, first call", f"{first:.1f} s", f"< {SECONDS:g} s", first < SECONDS)
-        share = max(found["share of the memory's speed"], found["share of the arithmetic's"])
-        targets.add("AGNOS-S, larger share in first steps", f"{share:.0%}", f">= {SHARE:.0%}", share >= SHARE)
-    return found
 
 
 def run(*, quick: bool = False) -> dict[str, Any]:
@@ -145,11 +135,35 @@ def run(*, quick: bool = False) -> dict[str, Any]:
     if torch is None or not torch.cuda.is_available():
         note("There is no GPU that torch could use: nothing to measure.")
         return {"bench": "gpu", "reached": True}
+    found = {part: in_fresh_process("bench.speed.gpu", part, *PARTS[part][quick], timeout=600) for part in PARTS}
+    measured, trained = found["methods"], found["agnos"]
+    assert measured is not None
+    assert trained is not None
+    unit = measured["pass"]
+    note(f"{torch.cuda.get_device_name()}: a copy moves {2e-3 * measured['gigabytes'] / (2 * unit):.2f} TB/s.")
+    passes = {name: median / unit for name, (_, median) in measured["seconds"].items()}
+    rows = [
+        (name, f"{1e3 * first:.1f}", f"{1e3 * median:.1f}", f"{passes[name]:.1f}")
+        for name, (first, median) in measured["seconds"].items()
+    ]
+    title = f"{measured['gigabytes']:.1f} GB, one pass {1e3 * unit:.2f} ms; by default unless a number is kept"
+    show(title, ("method", "first, ms", "ms", "passes"), rows)
+    n_samples, n_features = PARTS["agnos"][quick]
+    show(f"AGNOS-S, {n_samples} x {n_features}", ("what", ""), [(what, f"{it:.3g}") for what, it in trained.items()])
+    if quick:
+        return {"bench": "gpu", **found, "reached": True}
     targets = Targets()
+    for name, most in MOST_PASSES.items():
+        targets.add(f"{name}, passes", f"{passes[name]:.1f}", f"<= {most}", passes[name] <= most)
+    kept, first = measured["kept"], trained["fit, first call, s"]
+    targets.add("GramSchmidt keeps the relevant columns", f"{kept}", f"{N_RELEVANT}", kept == N_RELEVANT)
+    targets.add("AGNOS-S, first call", f"{first:.1f} s", f"< {SECONDS:g} s", first < SECONDS)
+    share = max(trained["share of the memory's speed"], trained["share of the arithmetic's"])
+    targets.add("AGNOS-S, larger share in first steps", f"{share:.0%}", f">= {SHARE:.0%}", share >= SHARE)
+    return {"bench": "gpu", **found, "reached": targets.show()}
+
+
+if __name__ == "__main__":
+    part, *size = sys.argv[1:]
     with sklearn.config_context(array_api_dispatch=True):
-        found = {
-            "agnos": agnos(QUICK_LARGE if quick else LARGE, None if quick else targets),
-            "passes": methods_in_passes(QUICK_SHAPE if quick else SHAPE, None if quick else targets),
-        }
-    note(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
-    return {"bench": "gpu", **found, "reached": targets.show() if not quick else True}
+        print(json.dumps({"methods": methods, "agnos": agnos}[part]((int(size[0]), int(size[1])))))

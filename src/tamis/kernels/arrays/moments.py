@@ -30,6 +30,9 @@ _PART = 2**28  # entries that are looked at, or gathered, at a time
 _COPIED = 2**26  # entries that are copied in double precision at a time
 # Variance beyond which squares of single-precision numbers, or their sums, are lost: they reach from 1e-38 to 1e38.
 _SAFE_VARIANCE = 1e-30, 1e30
+# Share of the squares of a column that deviations from the mean must have: with less, the mean of single precision is
+# off by more than a few millionths of a standard deviation.
+_LEAST_SHARE = 1e-4
 
 
 def column_moments(X: Array, rows: np.ndarray | None = None) -> tuple[Array, Array]:
@@ -63,7 +66,8 @@ def column_moments(X: Array, rows: np.ndarray | None = None) -> tuple[Array, Arr
     if X.dtype == accumulator:
         return mean, scatter
     least, most = (bound * n_rows for bound in _SAFE_VARIANCE)
-    lost = np.flatnonzero(to_numpy(~((scatter > least) & (scatter < most))))
+    is_kept = (scatter > least) & (scatter < most) & (scatter > _LEAST_SHARE * n_rows * mean**2)
+    lost = np.flatnonzero(to_numpy(~is_kept))
     return _replaced(X, rows, lost, mean, scatter) if lost.size else (mean, scatter)
 
 
