@@ -114,7 +114,7 @@ def test_sparse_float32_and_torch_tables_give_the_same_scores(form):
 
 
 @pytest.mark.parametrize("form", ["scatter", "unbiased"])
-@pytest.mark.parametrize("offset", [0.0, 30.0, 1e4])
+@pytest.mark.parametrize("offset", [0.0, 30.0, 1e4, 1e6])
 def test_a_large_mean_does_not_blur_the_score_of_a_tensor_in_single_precision(form, offset):
     X, y = data(2)
     single = (X / X.std(axis=0) + offset).astype(np.float32)

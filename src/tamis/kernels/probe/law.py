@@ -165,10 +165,12 @@ def shape_moments(columns: Any, sqrt_weight: Any) -> tuple[np.ndarray, np.ndarra
     """
     xp, _, _ = get_namespace_and_device(columns)
     is_numpy = is_numpy_namespace(xp)
-    weight = sqrt_weight**2 / xp.sum(sqrt_weight**2)
+    weight = sqrt_weight * sqrt_weight
+    total = xp.sum(weight)
+    weight = weight / total
     factor = 1.0 / xp.where(sqrt_weight > 0, sqrt_weight, xp.ones_like(sqrt_weight))
     squares = np.einsum("ij,ij->j", columns, columns, dtype=float) if is_numpy else xp.sum(columns * columns, axis=0)
-    scale = xp.sqrt(squares / xp.sum(sqrt_weight**2))
+    scale = xp.sqrt(squares / total)
     divisor = xp.where(scale > 0, scale, xp.ones_like(scale))
     third, fourth = xp.zeros_like(scale), xp.zeros_like(scale)
     at_once = CACHE_ENTRIES if is_numpy else _DEVICE_ENTRIES
@@ -180,5 +182,5 @@ def shape_moments(columns: Any, sqrt_weight: Any) -> tuple[np.ndarray, np.ndarra
         square *= square
         third += weight[rows] @ standard
         fourth += weight[rows] @ square
-    varies = to_numpy(scale) > 0
-    return to_numpy(third), np.where(varies, to_numpy(fourth) - 3.0, 0.0)
+    spread, skewness, kurtosis = to_numpy(xp.stack([scale, third, fourth]))
+    return skewness, np.where(spread > 0, kurtosis - 3.0, 0.0)

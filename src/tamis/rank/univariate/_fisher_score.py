@@ -129,7 +129,11 @@ class FisherScore(WeightedRanker):
         available = n_available / (codes.size if weight is None else float(weight.sum()))
         overall = xp.sum(counts * means, axis=0) / xp.where(n_available > 0, n_available, xp.ones_like(n_available))
         deviation2 = xp.where(counts > 0, (means - overall) ** 2, zero)
-        lost = rounding**2 * xp.max(xp.abs(means), axis=0) ** 2
+        size2 = xp.max(xp.abs(means), axis=0) ** 2
+        lost = ROUNDING.float64**2 * size2
+        if rounding > ROUNDING.float64:  # columns far from zero beside their deviation are summed in double precision
+            near = (100 * rounding) ** 2 * xp.sum(within, axis=0) / n_available
+            lost = xp.maximum(lost, xp.minimum(rounding**2 * size2, near))
         if self.form == "unbiased":
             spread = xp.sum(within / xp.where(counts > 2, counts - 1, xp.ones_like(counts)), axis=0)
             return available * _ratio(xp, xp.sum(deviation2, axis=0), spread, lost)
