@@ -272,16 +272,19 @@ class OrthogonalSearch:
         before, self.projected = self.projected, self.projected.project_out(t, projection, choice.feature)
         redundant = to_numpy(before.remaining & ~self.projected.remaining)
         redundant[choice.feature] = False
-        orthogonality_loss = self._largest_cosine(choice.q)
+        xp = self.xp
+        n_candidates = xp.astype(xp.count_nonzero(before.remaining), projection.dtype)
+        numbers = xp.concat([projection, xp.stack([n_candidates, self._largest_cosine(choice.q)])])
+        *shares, n_candidates, orthogonality_loss = to_numpy(numbers).tolist()  # an accelerator is waited for once
         self._extend_basis(choice.q, projection)
         return Direction(
             feature=choice.feature,
             cos2=choice.cos2,
-            n_candidates=int(self.xp.count_nonzero(before.remaining)),
+            n_candidates=int(n_candidates),
             n_targets=choice.n_targets,
             q=choice.q,
             loading=choice.loading,
-            projection=to_numpy(projection),
+            projection=np.array(shares),
             redundant=np.flatnonzero(redundant),
             orthogonality_loss=orthogonality_loss,
         )
@@ -329,11 +332,9 @@ class OrthogonalSearch:
         """
         xp = self.xp
         best = xp.max(criterion)
-        if best < 0:
-            return -1
-        near = xp.nonzero(criterion >= best * (1 - _LARGEST_TIE))[0]
-        if near.shape[0] == 1:
-            return int(near[0])
+        near = xp.nonzero((criterion >= best * (1 - _LARGEST_TIE)) & (criterion >= 0))[0]
+        if near.shape[0] <= 1:
+            return int(near[0]) if near.shape[0] else -1
         cancellation = xp.take(projected.initial_norm2, near) / xp.take(projected.norm2, near)
         rounding = self._tie + self._rounding * (cancellation + cancellation**0.5 / whitener.smallest)
         tied = xp.take(criterion, near) * (1 + rounding) >= best
@@ -354,11 +355,12 @@ class OrthogonalSearch:
             j = int(features[place])
             z = self.columns.columns(np.array([j]))[:, 0] if local is None else local[:, place]
             q, loading = self._orthogonalize(z)
-            norm2, initial_norm2 = loading[-1] ** 2, float(projected.initial_norm2[place])
+            known = (self._cos2_with_target(q, whitener), projected.initial_norm2[place], criterion[place])
+            cos2, initial_norm2, estimate = to_numpy(self.xp.stack([self.xp.asarray(each) for each in known])).tolist()
+            norm2, cos2 = loading[-1] ** 2, min(cos2, 1.0)
             if norm2 > self.tol * initial_norm2:
-                cos2 = self._exact_cos2(q, whitener)
                 exact = cos2 if self.project_candidates else cos2 * norm2 / initial_norm2
-                if exact >= 0.999 * float(criterion[place]):
+                if exact >= 0.999 * estimate:
                     return _Choice(j, q, loading, cos2, int(whitener.matrix.shape[1]))
                 criterion[place] = exact
                 projected.norm2[place] = norm2
@@ -368,8 +370,8 @@ class OrthogonalSearch:
                 projected.exclude(place)
         return None
 
-    def _exact_cos2(self, q: Array, whitener: _Whitener) -> float:
-        return min(float(self.xp.sum(((q @ self.Y) @ whitener.matrix) ** 2)), 1.0)
+    def _cos2_with_target(self, q: Array, whitener: _Whitener) -> Array:
+        return self.xp.sum(((q @ self.Y) @ whitener.matrix) ** 2)
 
     def _orthogonalize(self, z: Array) -> tuple[Array, np.ndarray]:
         """``P z`` as a unit vector, and the coordinates of ``z`` on the basis and on it; twice is enough."""
@@ -393,9 +395,10 @@ class OrthogonalSearch:
         q = z / norm if norm > 0 else z
         return q, np.append(loading[self._n_fixed :], norm)
 
-    def _largest_cosine(self, q: Array) -> float:
+    def _largest_cosine(self, q: Array) -> Array:
         """Largest |cosine| of q with the basis."""
-        return float(self.xp.max(self.xp.abs(q @ self.xp.stack(self.basis, axis=1)))) if self.basis else 0.0
+        cosines = q @ self.xp.stack(self.basis, axis=1) if self.basis else self.xp.zeros_like(q[:1])
+        return self.xp.max(self.xp.abs(cosines))
 
     def follow(self, order: Iterable[int]) -> Iterator[Direction]:
         """Take the steps of a given order; ends early where a feature adds nothing or Y is explained."""
@@ -430,7 +433,8 @@ class OrthogonalSearch:
         q, loading = self._orthogonalize(self.columns.columns(np.array([j]))[:, 0])
         if whitener is None or loading[-1] ** 2 <= self.tol * float(self.projected.initial_norm2[j]):
             return None
-        return _Choice(j, q, loading, self._exact_cos2(q, whitener), int(whitener.matrix.shape[1]))
+        cos2 = min(float(self._cos2_with_target(q, whitener)), 1.0)
+        return _Choice(j, q, loading, cos2, int(whitener.matrix.shape[1]))
 
     def remaining_columns(self) -> np.ndarray:
         """Candidates that are neither selected nor redundant."""
