@@ -19,6 +19,7 @@ BENCHES = {
     "ofw-speed": "bench.speed.ofw",
     "infinite-speed": "bench.speed.infinite",
     "infinite-gpu": "bench.speed.infinite_gpu",
+    "gpu": "bench.speed.gpu",
     "spectral-speed": "bench.speed.spectral",
     "agnos-speed": "bench.speed.agnos",
     "fit-speed": "bench.speed.fit",

@@ -124,6 +124,14 @@ def test_missing_values_in_tensors_are_named_too(ranker, X, y):
         refuses(ranker, torch.asarray(X), y, "NaN", "'x2' holds 1")
 
 
+def test_tensors_of_constant_columns_are_refused_and_one_column_that_varies_suffices():
+    X, y = np.tile(np.arange(4.0), (20, 1)), np.arange(20) % 2
+    with sklearn.config_context(array_api_dispatch=True):
+        refuses(CorrelationScore(stop=1), torch.asarray(X), y, "every column of X is constant")
+        X[-1, 3] = 7.0
+        assert CorrelationScore(stop=1).fit(torch.asarray(X), y).get_support(indices=True).tolist() == [3]
+
+
 @refuse_incomplete
 def test_nulls_of_nullable_columns_are_missing_values(ranker, X, y):
     refuses(ranker, frame(X, income=pd.array([1, None] * 10, dtype="Int64")), y, "'income' holds 10")

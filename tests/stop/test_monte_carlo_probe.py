@@ -2,10 +2,13 @@
 
 from typing import ClassVar
 
+import array_api_strict
 import numpy as np
 import pytest
+import torch
 from joblib import parallel_config
 from scipy import sparse
+from sklearn import config_context
 
 from tamis import (
     RFE,
@@ -20,6 +23,7 @@ from tamis import (
 from tamis.base import ColumnCandidates, GroupCandidates
 from tamis.datasets import make_linear
 from tamis.dictionary import Monomials
+from tamis.kernels.arrays.transfer import to_numpy
 from tamis.stop import MonteCarloProbe
 from tamis.stop._draw_statistics import _corrected
 from tests.oracles.chance import most
@@ -368,3 +372,18 @@ def test_the_correction_is_the_mean_over_the_copies_and_the_feature():
         np.testing.assert_allclose(copies[:, j], of_copies[:, j] - by_chance)
     of_features[:, 1] = -np.inf
     assert _corrected(of_features, of_copies)[0][1] == -np.inf  # never used: not ranked
+
+
+@pytest.mark.parametrize("container", [torch.asarray, array_api_strict.asarray], ids=["torch", "strict"])
+@pytest.mark.parametrize("method", [CorrelationScore, FisherScore])
+def test_draws_on_a_device_give_the_decision_of_the_host(method, container):
+    X, y = make_linear(n_samples=80, coef=[2, 2], n_features=12, random_state=0)
+    y = (y > 0).astype(int)
+    X[:, 5] = X[:, 4]
+    rule = MonteCarloProbe(n_draws=39)
+    expected = method(stop=rule, exclude=[7]).fit(X, y)
+    with config_context(array_api_dispatch=True):
+        found = method(stop=rule, exclude=[7]).fit(container(X), y)
+    assert found.stop_.n_features == expected.stop_.n_features > 0
+    np.testing.assert_allclose(found.stop_.curve, expected.stop_.curve)
+    np.testing.assert_array_equal(to_numpy(found.order_), expected.order_)

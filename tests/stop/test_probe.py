@@ -1,5 +1,6 @@
 """The random probe holds its risk where it promises to, and the published rule where it does."""
 
+import array_api_strict
 import numpy as np
 import pytest
 import torch
@@ -226,3 +227,16 @@ def test_torch_and_sparse_tables_get_the_same_decision():
     np.testing.assert_allclose(GramSchmidt(stop=rule).fit(sparse.csr_array(X), y).stop_.curve, expected.curve)
     with config_context(array_api_dispatch=True):
         np.testing.assert_allclose(GramSchmidt(stop=rule).fit(torch.asarray(X), y).stop_.curve, expected.curve)
+
+
+@pytest.mark.parametrize("container", [torch.asarray, array_api_strict.asarray], ids=["torch", "strict"])
+@pytest.mark.parametrize("heavy", [False, True], ids=["Gaussian", "heavy tails"])
+def test_whether_the_law_can_be_trusted_is_decided_alike_on_any_device(container, heavy):
+    rng = np.random.RandomState(0)
+    X = rng.standard_t(2, (60, 30)) if heavy else rng.standard_normal((60, 30))
+    y = X[:, 3] + X[:, 7] + (rng.standard_t(2, 60) if heavy else rng.standard_normal(60))
+    expected = GramSchmidt().fit(X, y).stop_
+    with config_context(array_api_dispatch=True):
+        found = GramSchmidt().fit(container(X), y).stop_
+    np.testing.assert_allclose(found.curve, expected.curve, rtol=1e-8)
+    assert found.n_features == expected.n_features

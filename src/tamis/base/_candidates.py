@@ -67,7 +67,7 @@ class Candidates(SentOnce, ABC):
         self.excluded = np.empty(0, dtype=np.int64)
         self.is_discrete = np.zeros(table.shape[1], dtype=bool)
         self._compressed: tuple[dict[str, Any], CompressedColumns] | None = None
-        self._block_columns: dict[bool, Columns] = {}
+        self._measured: tuple[Any, ...] | None = None  # an operator, and what it was made of
         if isinstance(table, RowBlocks):
             self.provides = self.provides - {ROWS}  # type: ignore[misc]
 
@@ -80,6 +80,10 @@ class Candidates(SentOnce, ABC):
     def in_blocks(self) -> bool:
         """Whether the rows of the table are read in blocks, and not in memory."""
         return isinstance(self.table, RowBlocks)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the operator, which other processes make anew sooner than they would receive it."""
+        return {**vars(self), "_measured": None}
 
     @property
     @abstractmethod
@@ -176,13 +180,11 @@ class Candidates(SentOnce, ABC):
 
     def as_columns(self, *, fit_intercept: bool) -> Columns:
         """All features behind the candidates as an operator: their norms and products, weighted and centered."""
-        if isinstance(self.table, RowBlocks):
-            if fit_intercept not in self._block_columns:  # a pass over the rows
-                self._block_columns[fit_intercept] = BlockColumns(
-                    self.table, self.sample_weight, fit_intercept=fit_intercept
-                )
-            return self._block_columns[fit_intercept]
-        return as_columns(self.table, self.sample_weight, fit_intercept=fit_intercept)
+        made_of = (self.table, self.sample_weight, fit_intercept)
+        if self._measured is None or any(a is not b for a, b in zip(self._measured[0], made_of, strict=True)):
+            operator = BlockColumns if self.in_blocks else as_columns
+            self._measured = made_of, operator(self.table, self.sample_weight, fit_intercept=fit_intercept)
+        return self._measured[1]
 
     def compressed_rows(
         self,

@@ -34,6 +34,9 @@ class SentOnce:
         """Size of what is shared."""
         raise NotImplementedError
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self)
+
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.n_bytes()
 
@@ -41,7 +44,7 @@ class SentOnce:
         ray = sys.modules.get("ray")
         if ray is None or not ray.is_initialized():
             return super().__reduce_ex__(protocol)
-        state = {name: value for name, value in vars(self).items() if name != "_sent"}
+        state = {name: value for name, value in self.__getstate__().items() if name != "_sent"}
         identity = tuple(map(id, state.values()))
         if self._sent is None or self._sent[0] != identity:
             self._sent = (identity, ray.put(state))

@@ -52,6 +52,7 @@ from tamis.base._validation import (
 from tamis.engine import BlankedBlocks, RowBlocks, is_dask
 from tamis.kernels.arrays.columns import blank_columns
 from tamis.kernels.arrays.targets import describe_target, infer_task, looks_like_counts
+from tamis.kernels.arrays.transfer import from_numpy
 
 # What a method may provide. Rules, checks, docs and the command line read it from the class.
 CAPABILITIES: Mapping[str, str] = {
@@ -144,8 +145,9 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     ) -> np.ndarray | None:
         """Scores of copies of all candidates whose rows are permuted, of shape (n_draws, n_candidates).
 
-        They must be those that the method gives when it ranks the candidates among these copies. One-shot methods may
-        override it that score every candidate by itself; None: a rule has to rank them.
+        They must be those that the method gives when it ranks the candidates among these copies, and may stay on the
+        device of the table. One-shot methods may override it that score every candidate by itself; None: a rule has to
+        rank them.
 
         Parameters
         ----------
@@ -560,7 +562,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             scores = scores.astype(np.float32)
         arrays = {"scores_": scores, "order_": ranking.order, "ranking_": ranking.ranks(), "support_": support}
         for name, values in arrays.items():
-            setattr(self, name, values if is_numpy_namespace(xp) else move_to(values, xp=xp, device=device))
+            setattr(self, name, values if is_numpy_namespace(xp) else from_numpy(values, xp, device))
         self.n_features_ = decision.n_features
         self.n_features_in_ = X.shape[1]
         self.path_ = ranking.path

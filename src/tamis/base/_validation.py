@@ -17,6 +17,7 @@ from sklearn.utils.validation import validate_data
 from tamis._sklearn import check_sample_weight, get_namespace, is_numpy_namespace, move_to, num_samples, safe_indexing
 from tamis.base._target_values import check_target_values
 from tamis.engine import RowBlocks
+from tamis.kernels.arrays.blocks import blocks
 
 # Methods that provide "several_targets", for the error of the others.
 TAKE_SEVERAL_TARGETS = ("CorrelationScore", "ForwardLeastSquares", "GramSchmidt", "TreeSelector")
@@ -25,6 +26,7 @@ _MOST_NAMED = 5
 _ENCODE = "encode or drop them first, or wrap the ranker: TableSelector(...) takes such tables as they are"
 _LONGEST_SUGGESTION = 60  # characters of an estimator's repr in an error
 _LARGEST_WEIGHT = 1e30  # of all rows together
+_AT_ONCE = 2**28  # entries of a table on an accelerator that are compared at a time
 
 
 def check_table(
@@ -303,7 +305,8 @@ def _check_finite(X: Any, estimator: BaseEstimator, *, allow_nan: bool) -> None:
             entries = X.tocoo()
             counts.append(np.bincount(entries.col[test(entries.data)], minlength=X.shape[1]))
         else:
-            counts.append(test(np.asarray(move_to(X, xp=np, device="cpu"))).sum(axis=0))
+            test_here = xp.isnan if test is np.isnan else xp.isinf
+            counts.append(_to_numpy(xp.sum(xp.astype(test_here(X), xp.int64), axis=0)))
     if allow_nan:
         counts[0] = np.zeros_like(counts[0])
     if message := describe_non_finite(estimator, *counts):
@@ -351,7 +354,11 @@ def check_not_all_constant(X: Any, cause: str = "every column of X is constant")
         varies = bool((lowest != highest).any())
     else:
         xp, _ = get_namespace(X)
-        varies = any(_varies(xp, X[:, j]) for j in range(X.shape[1]))
+        varies = _varies(xp, X[:, 0])
+        if not varies and isinstance(X, np.ndarray):
+            varies = any(_varies(xp, X[:, j]) for j in range(1, X.shape[1]))
+        elif not varies:  # an accelerator would wait for the answer to each column; no other value is missing there
+            varies = any(bool(xp.any(X[rows, :] != X[:1, :])) for rows in blocks(X.shape[0], _AT_ONCE // X.shape[1]))
     if not varies:
         raise ValueError(f"{cause}: there is nothing to rank")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
 
-from tamis._sklearn import Interval, StrOptions, move_to
+from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, Ranker, Ranking, Step, StopDecision, StoppingRule, track
 from tamis.engine import CompressedColumns
 from tamis.kernels.probe.law import best_of, check_draws, enough_draws, probe_survival, shape_moments, tail_error
@@ -134,7 +135,7 @@ class Probe(StoppingRule, name="probe"):
         info = step.info
         if info["forced"]:  # it stays whatever its chance is, and takes nothing from the risk of the others
             return 0.0
-        survival = probe_survival(step.criterion, info["dof"], info["n_targets"], info["n_columns"])  # Eq. (3)
+        survival = _survival(step.criterion, info["dof"], info["n_targets"], info["n_columns"])
         return survival if self.correction == "none" else best_of(survival, info["n_candidates"])
 
     def _curve(self, path: Sequence[Step], chances: Sequence[float]) -> np.ndarray:
@@ -223,11 +224,11 @@ class Probe(StoppingRule, name="probe"):
         sample = varying if varying.size <= most else np.sort(rng.choice(varying, most, replace=False))
         if isinstance(search.columns, CompressedColumns):
             return search.columns.shapes(sample)
-        return _moments(search.columns.columns(sample), search.columns.sqrt_weight)
+        return shape_moments(search.columns.columns(sample), search.columns.sqrt_weight)
 
     def _far_from_gaussian(self, search: Search, step: Step, moments: tuple[np.ndarray, np.ndarray]) -> bool:
         tail = self.risk / (step.info["n_candidates"] if self.correction == "best-of-remaining" else 1)
-        of_target = step.info.get("residual_shape") or _moments(search.Y, search.columns.sqrt_weight)
+        of_target = step.info.get("residual_shape") or shape_moments(search.Y, search.columns.sqrt_weight)
         return tail_error(moments, of_target, search.columns.total, tail) > _TAIL_ERROR
 
     def _permuted_chance(
@@ -263,8 +264,10 @@ class Probe(StoppingRule, name="probe"):
         return min(1.0, (1 + reached) / (1 + drawn * pool))
 
 
-def _moments(columns: Any, sqrt_weight: Any) -> tuple[np.ndarray, np.ndarray]:
-    return shape_moments(*move_to(columns, sqrt_weight, xp=np, device="cpu"))
+@lru_cache(maxsize=4096)
+def _survival(cos2: float, dof: float, n_targets: int, n_columns: int) -> float:
+    """Eq. (3); a search asks after each step for all steps before it."""
+    return probe_survival(cos2, dof, n_targets, n_columns)
 
 
 def _replayed(search: Search, path: Sequence[Step]) -> Search:

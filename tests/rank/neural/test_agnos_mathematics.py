@@ -11,6 +11,7 @@ from tamis.rank.neural import _agnos_losses as losses  # noqa: E402
 from tamis.rank.neural import _denoising as denoising  # noqa: E402
 from tamis.rank.neural._components import leading_components, weight_components  # noqa: E402
 from tamis.rank.neural._encoder import AutoEncoder, Encoder  # noqa: E402
+from tamis.rank.neural._relative_adam import RelativeAdam  # noqa: E402
 from tamis.rank.neural._thesis import ThesisPlan, thesis_loss  # noqa: E402
 
 N, D, UNITS = 12, 7, 3
@@ -222,3 +223,47 @@ def test_leading_components_are_those_of_the_singular_value_decomposition(shape)
     torch.testing.assert_close(torch.linalg.vector_norm(scores, dim=0), s, atol=1e-8, rtol=1e-6)
     torch.testing.assert_close(scores @ loadings.T, Z, atol=1e-8, rtol=1e-6)
     assert weight_components(scores, 1.25).square().sum() == pytest.approx(shape[0])
+
+
+def test_the_gradient_of_one_layer_is_that_of_running_its_loss_backwards():
+    X, Y = table(n=30), table(1, n=30, d=4)
+    encoder = Encoder(0.5 * table(2, D, UNITS), False, [], torch.Generator())
+    encoding = encoder(X)
+    V = encoder.first_layer()
+    noise = 0.3 * denoising.noise_covariance(encoding.jacobian, V.T @ V)
+    decoder, loss = denoising.solve_decoder(encoding.units, Y, noise)
+    [expected] = torch.autograd.grad(loss, [encoder.weights])
+    found = denoising.decode_layer(X, encoder.weights.detach(), Y, 0.3)
+    for name, one, other in (
+        ("gradient", found.gradient, expected),
+        ("loss", found.loss, loss.detach()),
+        ("decoder", found.decoder, decoder.detach()),
+        ("units", found.units, encoding.units.detach()),
+        ("jacobian", found.jacobian, encoding.jacobian.detach()),
+        ("spread", found.preactivation_std, encoding.preactivation_std),
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-14, msg=name)
+
+
+def test_relative_adam_is_adam_at_a_learning_rate_in_units_of_the_parameter():
+    ours, theirs = table().clone(), table().clone().requires_grad_()
+    relative, adam = RelativeAdam([ours]), torch.optim.Adam([theirs], foreach=False)
+    for step in range(6):
+        gradient = table(step)
+        if step == 3:  # rows leave, and what was known of the others stays
+            kept = torch.tensor([0, 2, 5])
+            ours = ours[kept]
+            relative.parameters = [ours]
+            relative.keep_rows([0], kept)
+            theirs.data = theirs.data[kept]
+            theirs.grad = None
+            for name in ("exp_avg", "exp_avg_sq"):
+                adam.state[theirs][name] = adam.state[theirs][name][kept]
+        gradient = gradient[: len(ours)]
+        size = float(theirs.detach().square().mean().sqrt())
+        [group] = adam.param_groups
+        group["lr"], group["eps"] = 0.05 * size, 1e-5 / (size * theirs.numel() ** 0.5)
+        theirs.grad = gradient
+        adam.step()
+        relative.step([gradient], 0.05)
+        torch.testing.assert_close(ours, theirs.detach(), rtol=1e-12, atol=0.0)

@@ -113,6 +113,17 @@ def test_sparse_float32_and_torch_tables_give_the_same_scores(form):
     np.testing.assert_allclose(tensor.numpy(), expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("form", ["scatter", "unbiased"])
+@pytest.mark.parametrize("offset", [0.0, 30.0, 1e4, 1e6])
+def test_a_large_mean_does_not_blur_the_score_of_a_tensor_in_single_precision(form, offset):
+    X, y = data(2)
+    single = (X / X.std(axis=0) + offset).astype(np.float32)
+    expected = FisherScore(stop=None, form=form).fit(single, y).scores_
+    with config_context(array_api_dispatch=True):
+        found = FisherScore(stop=None, form=form).fit(torch.asarray(single), y).scores_
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-9)
+
+
 def test_a_large_mean_does_not_blur_the_score():
     X, y = data()
     plain = FisherScore(stop=None).fit(X, y).scores_

@@ -19,26 +19,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tamis._sklearn import (
-    get_namespace,
-    get_namespace_and_device,
-    is_numpy_namespace,
-    max_precision_float_dtype,
-    move_to,
-)
+from tamis._sklearn import get_namespace, get_namespace_and_device, is_numpy_namespace, max_precision_float_dtype
 from tamis.kernels.arrays.blocks import map_in_threads
+from tamis.kernels.arrays.moments import column_moments
 from tamis.kernels.arrays.tolerances import CONSTANT, Tolerance
+from tamis.kernels.arrays.transfer import from_numpy, to_numpy
+
+__all__ = ["Array", "Columns", "DenseColumns", "SparseColumns", "as_columns", "blank_columns", "tiles", "to_numpy"]
 
 Array = Any  # an array of any Array-API namespace
 
 # Share of the squared norm of a column that centering leaves, below which ``sum x^2 - n mean^2`` and products with raw
 # columns lose too many digits: six of sixteen in double precision, four of seven in single.
 _ILL_CENTERED = Tolerance(1e-6, 1e-4)
-
-
-def to_numpy(values: Array) -> np.ndarray:
-    """An array of any namespace and device as numpy; numpy's own pass at once, for this is called at every step."""
-    return values if isinstance(values, np.ndarray) else move_to(values, xp=np, device="cpu")
 
 
 def blank_columns(X: Array, columns: np.ndarray) -> Array:
@@ -99,12 +92,12 @@ class Columns(ABC):
         """Move a numpy array to the candidates' namespace and device, in accumulation precision."""
         if is_numpy_namespace(self.xp):
             return np.asarray(values, dtype=float)
-        return self.xp.astype(move_to(values, xp=self.xp, device=self.device), self.accumulator, copy=False)
+        return from_numpy(values, self.xp, self.device, self.accumulator)
 
     def as_index(self, indices: np.ndarray) -> Array:
         """Move indices to the candidates' namespace and device."""
         indices = np.asarray(indices, dtype=np.int64)
-        return indices if is_numpy_namespace(self.xp) else move_to(indices, xp=self.xp, device=self.device)
+        return indices if is_numpy_namespace(self.xp) else from_numpy(indices, self.xp, self.device)
 
     def center_rows(self, V: Array) -> Array:
         """Weight the rows of ``V`` and, with an intercept, take its weighted mean out."""
@@ -150,11 +143,14 @@ class _TableColumns(Columns):
     _mean: Array
     _ill_centered: np.ndarray
 
-    def _set_moments(self, total: Array, size: Array) -> None:
-        """Means and norms from sums and sums of squares; those of ill-centered columns from their entries."""
+    def _set_moments(self, mean: Array, size: Array, scatter: Array) -> None:
+        """Means and norms from sums of squares and of squared deviations; of ill-centered columns from their entries.
+
+        Ill-centered are those whose products with raw columns lose too many digits, however their norm was found.
+        """
         xp = self.xp
-        self._mean = total / self.total if self.fit_intercept else xp.zeros_like(total)
-        self.norm2 = size - self.total * self._mean**2
+        self._mean = mean if self.fit_intercept else xp.zeros_like(mean)
+        self.norm2 = scatter if self.fit_intercept else size
         is_ill_centered = self.fit_intercept & (self.norm2 < _ILL_CENTERED.of(self.X) * size)
         self._ill_centered = np.flatnonzero(to_numpy(is_ill_centered))
         if self._ill_centered.size:
@@ -195,13 +191,18 @@ class _TableColumns(Columns):
     def columns(self, indices: np.ndarray) -> Array:
         """``Z[:, indices]`` in double precision."""
         Z = self._raw(indices)
-        Z -= self.xp.take(self._mean, self.as_index(indices))[None, :]
+        Z -= self._means_of(indices)[None, :]
         Z *= self.sqrt_weight[:, None]
         return Z
 
     def means(self, indices: np.ndarray) -> np.ndarray:
         """Weighted means of the given columns."""
-        return to_numpy(self.xp.take(self._mean, self.as_index(indices)))
+        return to_numpy(self._means_of(indices))
+
+    def _means_of(self, indices: np.ndarray) -> Array:
+        if len(indices) == 1:  # of which no index has to be moved to a device
+            return self._mean[int(indices[0]) : int(indices[0]) + 1]
+        return self.xp.take(self._mean, self.as_index(indices))
 
 
 class DenseColumns(_TableColumns):
@@ -211,9 +212,16 @@ class DenseColumns(_TableColumns):
         self._set_rows(X, sample_weight, fit_intercept)
         self.X = X
         self.n_candidates = X.shape[1]
-        self._set_moments(*self._moments())
+        is_weighted = sample_weight is not None and bool(np.any(np.asarray(sample_weight) != 1.0))
+        if is_numpy_namespace(self.xp) or is_weighted:
+            total, size = self._sums()
+            mean = total / self.total
+            self._set_moments(mean, size, size - self.total * mean**2)
+        else:
+            mean, scatter = column_moments(X)
+            self._set_moments(mean, scatter + self.total * mean**2, scatter)
 
-    def _moments(self) -> tuple[Array, Array]:
+    def _sums(self) -> tuple[Array, Array]:
         """Weighted sum and sum of squares of every column: one pass, accumulated in double precision."""
         xp = self.xp
         weight = self.sqrt_weight**2
@@ -233,9 +241,11 @@ class DenseColumns(_TableColumns):
 
     def _raw(self, indices: np.ndarray) -> Array:
         # numpy's take would copy a Fortran-ordered table whole; the standard has no other way
-        is_numpy = is_numpy_namespace(self.xp)
-        raw = self.X[:, indices] if is_numpy else self.xp.take(self.X, self.as_index(indices), axis=1)
-        return self.xp.astype(raw, self.accumulator, copy=False)
+        if is_numpy_namespace(self.xp):
+            return self.xp.astype(self.X[:, indices], self.accumulator, copy=False)
+        if len(indices) == 1:
+            return self.xp.astype(self.X[:, int(indices[0]) : int(indices[0]) + 1], self.accumulator, copy=True)
+        return self.xp.astype(self.xp.take(self.X, self.as_index(indices), axis=1), self.accumulator, copy=False)
 
     def _table_dot(self, V: Array) -> Array:
         # float32 X times a float64 V would upcast the whole table: cast the small factor instead. (V' X)' and not
@@ -257,7 +267,8 @@ class SparseColumns(_TableColumns):
         weight = self.sqrt_weight**2
         squares = self.X.astype(float)
         squares.data **= 2
-        self._set_moments(np.asarray(self.X.T @ weight), np.asarray(squares.T @ weight))
+        mean, size = np.asarray(self.X.T @ weight) / self.total, np.asarray(squares.T @ weight)
+        self._set_moments(mean, size, size - self.total * mean**2)
 
     def _raw(self, indices: np.ndarray) -> np.ndarray:
         return self.X[:, indices].toarray().astype(float, copy=False)

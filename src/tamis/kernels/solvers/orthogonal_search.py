@@ -96,9 +96,10 @@ class ProjectedCandidates:
     def __post_init__(self) -> None:
         self.remaining = self.norm2 > self.redundant_norm2
 
-    def project_out(self, t: Array, projection: Array) -> ProjectedCandidates:
-        """Both recurrences for one direction q, given t = Z' q and its projection q' Y."""
+    def project_out(self, t: Array, projection: Array, place: int) -> ProjectedCandidates:
+        """Both recurrences for one direction q, given t = Z' q and its projection q' Y; its candidate is excluded."""
         num, norm2 = self.num - t[:, None] * projection[None, :], self.norm2 - t * t
+        norm2[place] = -np.inf
         return ProjectedCandidates(num, norm2, self.initial_norm2, self.redundant_norm2)
 
     def exclude(self, place: int) -> None:
@@ -180,13 +181,12 @@ class OrthogonalSearch:
     def __iter__(self) -> Iterator[Direction]:
         yield from self._blocked_steps() if self._uses_blocks else self._plain_steps()
 
-    def explained(self) -> np.ndarray:
+    def explained(self) -> Array:
         """The criterion cos^2 of every candidate now; zero for those that are excluded or redundant."""
         whitener = self._whitener()
         if whitener is None:
-            return np.zeros(self.columns.n_candidates)
-        criterion = self._criterion(self.projected, whitener)
-        return np.clip(to_numpy(criterion), 0.0, 1.0)
+            return self.xp.zeros_like(self.columns.norm2)
+        return self.xp.clip(self._criterion(self.projected, whitener), 0.0, 1.0)
 
     def _plain_steps(self) -> Iterator[Direction]:
         """One pass over the table per step."""
@@ -251,8 +251,8 @@ class OrthogonalSearch:
         proposed: list[_Choice] = []
         while len(proposed) < n_steps and (choice := self._choose(projected, working_set, local)) is not None:
             projection = choice.q @ self.Y
-            projected = projected.project_out(choice.q @ local, projection)
-            projected.exclude(int(np.searchsorted(working_set, choice.feature)))
+            place = int(np.searchsorted(working_set, choice.feature))
+            projected = projected.project_out(choice.q @ local, projection, place)
             self._extend_basis(choice.q, projection)
             proposed.append(choice)
         del self.basis[n_basis:]
@@ -269,20 +269,22 @@ class OrthogonalSearch:
     def _accept(self, choice: _Choice, t: Array) -> Direction:
         """Project the direction q of a step out of the candidates, given t = Z' q, and out of Y."""
         projection = choice.q @ self.Y
-        before, self.projected = self.projected, self.projected.project_out(t, projection)
-        self.projected.exclude(choice.feature)
+        before, self.projected = self.projected, self.projected.project_out(t, projection, choice.feature)
         redundant = to_numpy(before.remaining & ~self.projected.remaining)
         redundant[choice.feature] = False
-        orthogonality_loss = self._largest_cosine(choice.q)
+        xp = self.xp
+        n_candidates = xp.astype(xp.count_nonzero(before.remaining), projection.dtype)
+        numbers = xp.concat([projection, xp.stack([n_candidates, self._largest_cosine(choice.q)])])
+        *shares, n_candidates, orthogonality_loss = to_numpy(numbers).tolist()  # an accelerator is waited for once
         self._extend_basis(choice.q, projection)
         return Direction(
             feature=choice.feature,
             cos2=choice.cos2,
-            n_candidates=int(self.xp.count_nonzero(before.remaining)),
+            n_candidates=int(n_candidates),
             n_targets=choice.n_targets,
             q=choice.q,
             loading=choice.loading,
-            projection=to_numpy(projection),
+            projection=np.array(shares),
             redundant=np.flatnonzero(redundant),
             orthogonality_loss=orthogonality_loss,
         )
@@ -293,15 +295,23 @@ class OrthogonalSearch:
 
     def _whitener(self) -> _Whitener | None:
         """What turns the columns of ``P Y`` into an orthonormal basis of their span; None if Y is explained."""
-        Y = to_numpy(self.Y)
+        if self.Y.shape[1] == 1:
+            return self._single_whitener()
         # singular values of Y and not eigenvalues of Y'Y, which would lose half the digits
-        triangle = np.linalg.qr(Y, mode="r") if Y.shape[1] > 1 else np.array([[np.linalg.norm(Y)]])
-        _, values, vectors = np.linalg.svd(triangle)
+        _, values, vectors = np.linalg.svd(np.linalg.qr(to_numpy(self.Y), mode="r"))
         unexplained = values**2 > max(self._explained, (DEPENDENT * values[0]) ** 2)
         if not unexplained.any():
             return None
         matrix = self.columns.as_array(vectors.T[:, unexplained] / values[unexplained])
         return _Whitener(matrix, float(values[unexplained][-1]) / self._target_size)
+
+    def _single_whitener(self) -> _Whitener | None:
+        """The same for one target: a number, of which nothing is moved to a device but its value."""
+        norm = float(self.xp.sum(self.Y * self.Y)) ** 0.5
+        if norm**2 <= self._explained:
+            return None
+        matrix = self.xp.full((1, 1), 1.0 / norm, dtype=self.columns.accumulator, device=self.columns.device)
+        return _Whitener(matrix, norm / self._target_size)
 
     def _criterion(self, projected: ProjectedCandidates, whitener: _Whitener) -> Array:
         """cos^2 of every candidate with P Y; -1 for those that are excluded or redundant."""
@@ -322,11 +332,9 @@ class OrthogonalSearch:
         """
         xp = self.xp
         best = xp.max(criterion)
-        if best < 0:
-            return -1
-        near = xp.nonzero(criterion >= best * (1 - _LARGEST_TIE))[0]
-        if near.shape[0] == 1:
-            return int(near[0])
+        near = xp.nonzero((criterion >= best * (1 - _LARGEST_TIE)) & (criterion >= 0))[0]
+        if near.shape[0] <= 1:
+            return int(near[0]) if near.shape[0] else -1
         cancellation = xp.take(projected.initial_norm2, near) / xp.take(projected.norm2, near)
         rounding = self._tie + self._rounding * (cancellation + cancellation**0.5 / whitener.smallest)
         tied = xp.take(criterion, near) * (1 + rounding) >= best
@@ -347,11 +355,12 @@ class OrthogonalSearch:
             j = int(features[place])
             z = self.columns.columns(np.array([j]))[:, 0] if local is None else local[:, place]
             q, loading = self._orthogonalize(z)
-            norm2, initial_norm2 = loading[-1] ** 2, float(projected.initial_norm2[place])
+            known = (self._cos2_with_target(q, whitener), projected.initial_norm2[place], criterion[place])
+            cos2, initial_norm2, estimate = to_numpy(self.xp.stack([self.xp.asarray(each) for each in known])).tolist()
+            norm2, cos2 = loading[-1] ** 2, min(cos2, 1.0)
             if norm2 > self.tol * initial_norm2:
-                cos2 = self._exact_cos2(q, whitener)
                 exact = cos2 if self.project_candidates else cos2 * norm2 / initial_norm2
-                if exact >= 0.999 * float(criterion[place]):
+                if exact >= 0.999 * estimate:
                     return _Choice(j, q, loading, cos2, int(whitener.matrix.shape[1]))
                 criterion[place] = exact
                 projected.norm2[place] = norm2
@@ -361,32 +370,35 @@ class OrthogonalSearch:
                 projected.exclude(place)
         return None
 
-    def _exact_cos2(self, q: Array, whitener: _Whitener) -> float:
-        return min(float(self.xp.sum(((q @ self.Y) @ whitener.matrix) ** 2)), 1.0)
+    def _cos2_with_target(self, q: Array, whitener: _Whitener) -> Array:
+        return self.xp.sum(((q @ self.Y) @ whitener.matrix) ** 2)
 
     def _orthogonalize(self, z: Array) -> tuple[Array, np.ndarray]:
         """``P z`` as a unit vector, and the coordinates of ``z`` on the basis and on it; twice is enough."""
         xp = self.xp
-        loading = np.zeros(len(self.basis))
+        coordinates = []
         if self.basis and self.orthogonalization == "classical":
             Q = xp.stack(self.basis, axis=1)
             for _ in range(2):
-                coordinates = z @ Q
-                z = z - Q @ coordinates
-                loading += to_numpy(coordinates)
+                coordinates.append(z @ Q)
+                z = z - Q @ coordinates[-1]
         elif self.basis:
             for _ in range(2):
-                for i, q in enumerate(self.basis):
-                    coordinate = xp.sum(q * z)
-                    z = z - coordinate * q
-                    loading[i] += float(coordinate)
-        norm = float(xp.sum(z * z)) ** 0.5
+                found = []
+                for q in self.basis:
+                    found.append(xp.sum(q * z))
+                    z = z - found[-1] * q
+                coordinates.append(xp.stack(found))
+        # all numbers at once: an accelerator is waited for once
+        numbers = to_numpy(xp.concat([*coordinates, xp.reshape(xp.sum(z * z), (1,))]))
+        loading, norm = numbers[:-1].reshape(len(coordinates), len(self.basis)).sum(axis=0), float(numbers[-1]) ** 0.5
         q = z / norm if norm > 0 else z
         return q, np.append(loading[self._n_fixed :], norm)
 
-    def _largest_cosine(self, q: Array) -> float:
+    def _largest_cosine(self, q: Array) -> Array:
         """Largest |cosine| of q with the basis."""
-        return float(self.xp.max(self.xp.abs(q @ self.xp.stack(self.basis, axis=1)))) if self.basis else 0.0
+        cosines = q @ self.xp.stack(self.basis, axis=1) if self.basis else self.xp.zeros_like(q[:1])
+        return self.xp.max(self.xp.abs(cosines))
 
     def follow(self, order: Iterable[int]) -> Iterator[Direction]:
         """Take the steps of a given order; ends early where a feature adds nothing or Y is explained."""
@@ -412,8 +424,7 @@ class OrthogonalSearch:
             return
         t = self.columns.dot(self.xp.stack([choice.q for choice, _ in self._pending], axis=1))
         for step, (choice, projection) in enumerate(self._pending):
-            self.projected = self.projected.project_out(t[:, step], projection)
-            self.projected.exclude(choice.feature)
+            self.projected = self.projected.project_out(t[:, step], projection, choice.feature)
         self._pending = []
 
     def _given(self, j: int) -> _Choice | None:
@@ -422,7 +433,8 @@ class OrthogonalSearch:
         q, loading = self._orthogonalize(self.columns.columns(np.array([j]))[:, 0])
         if whitener is None or loading[-1] ** 2 <= self.tol * float(self.projected.initial_norm2[j]):
             return None
-        return _Choice(j, q, loading, self._exact_cos2(q, whitener), int(whitener.matrix.shape[1]))
+        cos2 = min(float(self._cos2_with_target(q, whitener)), 1.0)
+        return _Choice(j, q, loading, cos2, int(whitener.matrix.shape[1]))
 
     def remaining_columns(self) -> np.ndarray:
         """Candidates that are neither selected nor redundant."""
@@ -433,16 +445,17 @@ class OrthogonalSearch:
         whitener = self._whitener()
         return to_numpy(self.Y[:, :0] if whitener is None else self.Y @ whitener.matrix)
 
-    def explained_of(self, bases: Sequence[np.ndarray]) -> np.ndarray:
+    def explained_of(self, bases: Sequence[np.ndarray]) -> Array:
         """The criterion of every candidate for each of other targets, orthonormal and off the basis.
 
-        One product of the table serves all of them.
+        One product of the table serves all of them; what it tells stays on the device.
         """
-        product = to_numpy(self.columns.dot(self.columns.as_array(np.concatenate(bases, axis=1))))
-        shape = (self.columns.n_candidates, len(bases), bases[0].shape[1])
-        norm2, remaining = to_numpy(self.projected.norm2), to_numpy(self.projected.remaining)
-        cos2 = np.sum(product.reshape(shape) ** 2, axis=2).T / np.where(remaining, norm2, 1.0)
-        return np.where(remaining, np.clip(cos2, 0.0, 1.0), 0.0)
+        xp = self.xp
+        product = self.columns.dot(self.columns.as_array(np.concatenate(bases, axis=1)))
+        product = xp.reshape(product, (self.columns.n_candidates, len(bases), bases[0].shape[1]))
+        norm2, remaining = self.projected.norm2, self.projected.remaining
+        cos2 = xp.sum(product**2, axis=2).T / xp.where(remaining, norm2, xp.ones_like(norm2))
+        return xp.where(remaining, xp.clip(cos2, 0.0, 1.0), xp.zeros_like(cos2))
 
     def count_reaching(self, bases: Sequence[np.ndarray], cos2: float, n_columns: int = 1) -> np.ndarray:
         """How many remaining candidates reach ``cos2`` with each of other targets, orthonormal and off the basis.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tamis.engine import CompressedColumns, RowErrors, shape_of
-from tamis.kernels.arrays.columns import Columns
+from tamis.kernels.arrays.columns import Columns, to_numpy
 from tamis.kernels.arrays.tolerances import FULL_LEVERAGE
 from tamis.kernels.solvers.group_search import ColumnDirection, GroupDirection
 from tamis.kernels.solvers.orthogonal_search import Direction
@@ -55,19 +55,17 @@ def errors_in_rows(
     for step in directions:
         for each in directions_of(step):
             q = columns.as_array(each.q) if isinstance(each, ColumnDirection) else each.q
-            residual = residual - q[:, None] * columns.as_array(each.projection)[None, :]
+            residual = residual - q[:, None] * (q @ residual)[None, :]
             leverage = leverage + q**2
         # the leave-one-out error of a row is residual / (1 - leverage), infinite where only the row predicts itself
         factor = 1 - leverage
         residual2 = xp.sum(residual**2, axis=1)
-        press = float(xp.sum(residual2 / xp.where(factor > FULL_LEVERAGE, factor, xp.ones_like(factor)) ** 2))
-        yield (
-            step,
-            {
-                "r2": 1.0 - float(xp.sum(residual2)) / total2,
-                "press": np.inf if bool(xp.any(factor <= FULL_LEVERAGE)) else press / columns.total,
-            },
-        )
+        is_full = factor <= FULL_LEVERAGE
+        left_out = residual2 / xp.where(is_full, xp.ones_like(factor), factor) ** 2
+        n_full = xp.sum(xp.astype(is_full, residual2.dtype))
+        # all numbers at once: an accelerator is waited for once
+        left, press, n_full = to_numpy(xp.stack([xp.sum(residual2), xp.sum(left_out), n_full])).tolist()
+        yield step, {"r2": 1.0 - left / total2, "press": np.inf if n_full else press / columns.total}
 
 
 def errors_of_tall(

@@ -33,7 +33,7 @@ class BatchLoader:
         n_samples, n_columns = rows.shape
         self.size = min(n_samples, batch_size or self._automatic_size(n_samples, n_columns))
         self.batches = spread_batches(rows.table, self.size)
-        self.columns = np.arange(n_columns)
+        self.columns = torch.arange(n_columns, device=device)  # in use, on the device: nobody waits to look at them
         self.tensor = torch.cat(list(self._read_in_order())) if self.size == n_samples else None
 
     def _automatic_size(self, n_samples: int, n_columns: int) -> int:
@@ -56,23 +56,24 @@ class BatchLoader:
 
     def keep_columns(self, places: Tensor) -> None:
         """Use only some of the columns in use from now on."""
-        self.columns = self.columns[places.cpu().numpy()]
+        self.columns = self.columns[places]
         if self.tensor is not None:
-            self.tensor = self.tensor[:, places]
+            self.tensor = torch.index_select(self.tensor, 1, places)
 
     def _read_in_order(self) -> Iterator[Tensor]:
-        step = min(self.size, rows_per_batch(self.columns.size))
+        step = min(self.size, rows_per_batch(len(self.columns)))
         return (self._tensor(part) for part in contiguous_batches(self.rows.table, step))
 
     def _tensor(self, rows: slice) -> Tensor:
         """Columns are picked and standardized on the device, in double precision before the last rounding."""
-        places = self.rows.columns[self.columns]
+        columns = self.columns.cpu().numpy()
+        places = self.rows.columns[columns]
         values = read_rows(self.rows.table, rows)
         if places.size < values.shape[1] // 2:
             values, places = values[:, places], np.arange(places.size)
         picked, mean, spread = (
             torch.from_numpy(each).to(self.device)
-            for each in (places, self.rows.mean[self.columns], self.rows.spread[self.columns])
+            for each in (places, self.rows.mean[columns], self.rows.spread[columns])
         )
         batch = torch.empty(len(values), places.size, dtype=torch.float32, device=self.device)
         for part in blocks(len(values), _PIECE // values.shape[1]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from tamis.rank._checkpoint import Checkpoint
 from tamis.rank.neural._batch_loader import BatchLoader
 from tamis.rank.neural._components import leading_components, weight_components
 from tamis.rank.neural._denoising import (
+    decode_layer,
     influence_metric,
     influences,
     keep_largest,
@@ -23,13 +24,13 @@ from tamis.rank.neural._denoising import (
     solve_decoder,
 )
 from tamis.rank.neural._encoder import Encoder, Encoding
+from tamis.rank.neural._relative_adam import RelativeAdam
 
 # Chosen on data sets other than those of the thesis; see docs/agnos.md.
 _NOISE = 0.02  # variance of the noise on every input, per input in use
 _SINGULAR_VALUE_POWER = 1.25  # components weigh as their singular value to this power
 _PREACTIVATION_STD = 0.3  # standard deviation of the preactivations, where tanh is nearly linear
 _WARM_UP = 1 / 7  # share of the steps before the first elimination
-_ADAM_EPSILON = 1e-5  # gradients below this, over the norm of their parameter, are not scaled up by Adam
 
 
 @dataclass(frozen=True)
@@ -92,47 +93,70 @@ class Trainer:
         start = loadings.new_zeros(n_inputs, width)
         start[:, : loadings.shape[1]] = loadings[:, :width] * (_PREACTIVATION_STD / sums)
         self.encoder = Encoder(start, plan.score == "slack", deeper, generator)
-        self.optimizer = _optimizer(self.encoder)
+        self.optimizer = RelativeAdam(self.encoder.parameters())
+        # what is found at each step, for nobody waits for the device between two of them
+        self._unread_losses: list[Tensor] = []
+        self._unread_eliminations: list[tuple[Tensor, Tensor]] = []
         self.scores = torch.linalg.vector_norm(start, dim=1)
 
     def advance(self, step: int) -> None:
         """One step of Adam, one proximal step, and an elimination where it is time for one."""
         Z, rows = self.loader.at(step)
+        train = self._train_layers if len(self.encoder.deeper) else self._train_layer
+        encoding, decoder, loss = train(Z, self.targets[rows])
+        with torch.no_grad():
+            n_inputs = len(self.encoder.weights)
+            self.scores = self._shrink(encoding, decoder)
+            self._rescale(encoding)
+            self._unread_losses.append(loss)
+            self.result.n_in_use.append(n_inputs)
+            n_kept = min(self.plan.n_in_use(self.n_inputs, step), n_inputs)
+            if n_kept < n_inputs:
+                self._eliminate(n_kept)
+
+    @torch.no_grad()
+    def _train_layer(self, Z: Tensor, Y: Tensor) -> tuple[Encoding, Tensor, Tensor]:
+        """One step of Adam for a single layer, whose gradient is known."""
+        weights, slack = self.encoder.weights, self.encoder.slack
+        found = decode_layer(Z, self.encoder.first_layer(), Y, _NOISE * len(weights))
+        gradients = {weights: found.gradient}
+        if slack is not None:
+            gradients = {weights: slack[:, None] * found.gradient, slack: torch.sum(weights * found.gradient, dim=1)}
+        self.optimizer.step([gradients[each] for each in self.encoder.parameters()], self.plan.learning_rate)
+        return Encoding(found.units, found.jacobian, found.preactivation_std), found.decoder, found.loss
+
+    def _train_layers(self, Z: Tensor, Y: Tensor) -> tuple[Encoding, Tensor, Tensor]:
+        """One step of Adam for several layers."""
         encoding = self.encoder(Z)
         V = self.encoder.first_layer()
         noise = _NOISE * len(V) * noise_covariance(encoding.jacobian, V.T @ V)
-        decoder, loss = solve_decoder(encoding.units, self.targets[rows], noise)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self._step()
-        with torch.no_grad():
-            self.scores = self._shrink(encoding, decoder.detach())
-            self._rescale(encoding)
-            self.result.losses.append(float(loss.detach()))
-            self.result.n_in_use.append(len(V))
-            n_kept = min(self.plan.n_in_use(self.n_inputs, step), len(V))
-            if n_kept < len(V):
-                self._eliminate(n_kept)
+        decoder, loss = solve_decoder(encoding.units, Y, noise)
+        gradients = torch.autograd.grad(loss, list(self.encoder.parameters()))
+        self.optimizer.step(gradients, self.plan.learning_rate)
+        return encoding, decoder.detach(), loss.detach()
 
     def is_between_eliminations(self) -> bool:
         """Whether each feature is either eliminated or has a score, and not in the middle of it."""
+        self._read()
         n_left = self.n_inputs - len(self.result.eliminated)
-        return len(self.scores) == self.loader.columns.size == n_left == self.n_inputs - len(self.result.scores)
+        return len(self.scores) == len(self.loader.columns) == n_left == self.n_inputs - len(self.result.scores)
 
     def close(self) -> EliminationRecord:
         """Eliminate the features that remain, the least important first."""
+        self._read()
         if len(self.result.eliminated) < self.n_inputs:
             self._eliminate(0)
+            self._read()
         return self.result
 
-    def _step(self) -> None:
-        """Adam with steps relative to the size of each parameter: number and scale of the features do not matter."""
-        for group in self.optimizer.param_groups:
-            [parameter] = group["params"]
-            size = float(parameter.detach().square().mean().sqrt()) + torch.finfo(parameter.dtype).tiny
-            group["lr"] = self.plan.learning_rate * size
-            group["eps"] = max(_ADAM_EPSILON / (size * parameter.numel() ** 0.5), torch.finfo(parameter.dtype).tiny)
-        self.optimizer.step()
+    def _read(self) -> None:
+        """Move what was found since the last time into the record."""
+        if self._unread_losses:
+            self.result.losses += torch.stack(self._unread_losses).tolist()
+        for columns, scores in self._unread_eliminations:
+            self.result.eliminated += columns.tolist()
+            self.result.scores += scores.tolist()
+        self._unread_losses, self._unread_eliminations = [], []
 
     def _shrink(self, encoding: Encoding, decoder: Tensor) -> Tensor:
         """Proximal step of the penalty; returns how important each feature is."""
@@ -157,17 +181,25 @@ class Trainer:
 
     def _eliminate(self, n_kept: int) -> None:
         kept, eliminated = keep_largest(self.scores, n_kept)
-        self.result.eliminated += self.loader.columns[eliminated.cpu().numpy()].tolist()
-        self.result.scores += self.scores[eliminated].tolist()
+        self._unread_eliminations.append((self.loader.columns[eliminated], self.scores[eliminated]))
         self.scores = self.scores[kept]
         if n_kept:
             self.loader.keep_columns(kept)
-            _drop_rows(self.encoder, self.optimizer, kept)
+            self._drop_rows(kept)
+
+    def _drop_rows(self, kept: Tensor) -> None:
+        """Remove inputs from the first layer, and from the moments that Adam keeps of it."""
+        first = [self.encoder.weights] if self.encoder.slack is None else [self.encoder.weights, self.encoder.slack]
+        for parameter in first:
+            parameter.data = torch.index_select(parameter.data, 0, kept)
+        is_first = [any(each is parameter for parameter in first) for each in self.encoder.parameters()]
+        self.optimizer.keep_rows([place for place, is_one in enumerate(is_first) if is_one], kept)
 
     def state(self) -> dict[str, Any]:
         """All that the rest of the run depends on."""
+        self._read()
         return {
-            "columns": torch.from_numpy(self.loader.columns),
+            "columns": self.loader.columns,
             "encoder": self.encoder.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "scores": self.scores,
@@ -178,26 +210,11 @@ class Trainer:
         """Resume an interrupted run."""
         kept = torch.as_tensor(state["columns"], device=self.loader.device)
         self.loader.keep_columns(kept)
-        _drop_rows(self.encoder, self.optimizer, kept)
+        self._drop_rows(kept)
         self.encoder.load_state_dict(state["encoder"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scores = state["scores"].to(self.scores)
         self.result = EliminationRecord(**state["result"])
-
-
-def _optimizer(encoder: Encoder) -> torch.optim.Adam:
-    return torch.optim.Adam([{"params": [parameter]} for parameter in encoder.parameters()], foreach=False)
-
-
-def _drop_rows(encoder: Encoder, optimizer: torch.optim.Adam, kept: Tensor) -> None:
-    """Remove inputs from the first layer, and from the moments that Adam keeps of it."""
-    first: Sequence[Any] = [encoder.weights] if encoder.slack is None else [encoder.weights, encoder.slack]
-    for parameter in first:
-        parameter.data = parameter.data[kept]
-        parameter.grad = None
-        for name, value in optimizer.state.get(parameter, {}).items():
-            if name != "step":
-                optimizer.state[parameter][name] = value[kept]
 
 
 def eliminate_features(

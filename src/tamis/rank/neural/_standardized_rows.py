@@ -53,8 +53,10 @@ class StandardizedRows:
     def read(self, rows: slice, columns: np.ndarray | None = None) -> np.ndarray:
         """Standardized rows as float64, all columns or some of them, given by their place."""
         chosen = slice(None) if columns is None else columns
-        values = read_rows(self.table, rows)[:, self.columns[chosen]].astype(float)
-        return (values - self.mean[chosen]) / self.spread[chosen]
+        values = np.take(read_rows(self.table, rows), self.columns[chosen], axis=1).astype(float)
+        values -= self.mean[chosen]
+        values /= self.spread[chosen]
+        return values
 
 
 def read_rows(table: Any, rows: slice) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +16,8 @@ from tamis.kernels.solvers.group_search import GroupSearch
 from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 
 
-def explained_shares(candidates: Candidates, targets: np.ndarray, *, center: bool) -> np.ndarray:
-    """Squared multiple correlation of every column, or group of columns, with the targets.
+def explained_shares(candidates: Candidates, targets: np.ndarray, *, center: bool) -> Any:
+    """Squared multiple correlation of every column, or group of columns, with the targets, on the table's device.
 
     That of a group, one minus Wilks' lambda where there are several targets, grows with the number of its columns. It
     is given as that of a single column that chance would beat as often, so that groups of different sizes compare.
@@ -39,9 +40,7 @@ def explained_shares(candidates: Candidates, targets: np.ndarray, *, center: boo
     )
 
 
-def explained_by_copies(
-    candidates: Candidates, targets: np.ndarray, permutations: np.ndarray, *, center: bool
-) -> np.ndarray | None:
+def explained_by_copies(candidates: Candidates, targets: np.ndarray, permutations: np.ndarray, *, center: bool) -> Any:
     """The same of copies of the candidates whose rows are permuted, all in one product of the table.
 
     A table with permuted rows against a target is the table against the target with its rows permuted back, and so are
@@ -57,7 +56,7 @@ def explained_by_copies(
 
     Returns
     -------
-    ndarray of shape (n_draws, n_candidates) or None
+    array of shape (n_draws, n_candidates), on the device of the table, or None
     """
     back = np.argsort(permutations, axis=1)
     weight, table = candidates.sample_weight, candidates.table

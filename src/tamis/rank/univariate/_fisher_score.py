@@ -9,13 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from tamis._sklearn import Interval, StrOptions, get_namespace_and_device, max_precision_float_dtype, move_to
+from tamis._sklearn import Interval, StrOptions, get_namespace_and_device, is_numpy_namespace, max_precision_float_dtype
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranking, WeightedRanker
 from tamis.engine import RowBlocks, class_moments_of_blocks
 from tamis.kernels.arrays.columns import tiles
 from tamis.kernels.arrays.missing import has_missing
+from tamis.kernels.arrays.moments import MEAN_ERROR, column_moments
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.kernels.arrays.tolerances import ROUNDING
+from tamis.kernels.arrays.transfer import from_numpy
 from tamis.rank.univariate._explained import explained_by_copies, explained_by_copies_in_blocks, explained_shares
 
 
@@ -128,19 +130,26 @@ class FisherScore(WeightedRanker):
             return ranking
         return Ranking(ranking.order[ranking.scores[ranking.order] > self.threshold], ranking.scores)
 
-    def _score_columns(self, candidates: Candidates, codes: np.ndarray) -> np.ndarray:
-        weight = np.ones(codes.size) if candidates.sample_weight is None else candidates.sample_weight
-        counts, means, within = class_moments(candidates.table, codes, weight)
-        n_available = counts.sum(axis=0)
-        available = n_available / weight.sum()
-        overall = (counts * means).sum(axis=0) / np.where(n_available > 0, n_available, 1.0)
-        deviation2 = np.where(counts > 0, (means - overall) ** 2, 0.0)
-        scale = np.abs(means).max(axis=0) ** 2
+    def _score_columns(self, candidates: Candidates, codes: np.ndarray) -> Any:
+        """On the device of the table."""
+        X, weight = candidates.table, candidates.sample_weight
+        counts, means, within, rounding = class_moments(X, codes, np.ones(codes.size) if weight is None else weight)
+        xp, _, _ = get_namespace_and_device(means)
+        zero = xp.zeros_like(means)
+        n_available = xp.sum(counts, axis=0)
+        available = n_available / (codes.size if weight is None else float(weight.sum()))
+        overall = xp.sum(counts * means, axis=0) / xp.where(n_available > 0, n_available, xp.ones_like(n_available))
+        deviation2 = xp.where(counts > 0, (means - overall) ** 2, zero)
+        size2 = xp.max(xp.abs(means), axis=0) ** 2
+        lost = ROUNDING.float64**2 * size2
+        if rounding > ROUNDING.float64:  # columns far from zero beside their deviation are summed in double precision
+            near = (100 * rounding) ** 2 * xp.sum(within, axis=0) / n_available
+            lost = xp.maximum(lost, xp.minimum(rounding**2 * size2, near))
         if self.form == "unbiased":
-            spread = (within / np.maximum(counts - 1, 1)).sum(axis=0)
-            return available * _ratio(deviation2.sum(axis=0), spread, scale)
-        between, spread = (counts * deviation2).sum(axis=0), within.sum(axis=0)  # Eq. (3.10)
-        return _ratio(available * between, spread + (1 - available) * between, scale)
+            spread = xp.sum(within / xp.where(counts > 2, counts - 1, xp.ones_like(counts)), axis=0)
+            return available * _ratio(xp, xp.sum(deviation2, axis=0), spread, lost)
+        between, spread = xp.sum(counts * deviation2, axis=0), xp.sum(within, axis=0)  # Eq. (3.10)
+        return _ratio(xp, available * between, spread + (1 - available) * between, n_available * lost)
 
     def _score_groups(self, candidates: Candidates, codes: np.ndarray) -> np.ndarray:
         if self.form == "unbiased":
@@ -178,24 +187,28 @@ def _explained_over_rest(explained: np.ndarray) -> np.ndarray:
         return explained / (1.0 - explained)
 
 
-def class_moments(X: Any, codes: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Number of rows, mean and sum of squared deviations of every column in every class.
+def class_moments(X: Any, codes: np.ndarray, weight: np.ndarray) -> tuple[Any, Any, Any, float]:
+    """Number of rows, mean and sum of squared deviations of every column in every class, and the rounding of the means.
 
-    Each of shape (n_classes, n_features), the first (n_classes, 1) where no value is missing. Rows count as often as
-    their weight says.
+    Each of shape (n_classes, n_features), the first (n_classes, 1) where no value is missing; on the device of the
+    table. Rows count as often as their weight says.
     """
     if isinstance(X, RowBlocks):
-        return class_moments_of_blocks(X, codes, weight)
+        return *class_moments_of_blocks(X, codes, weight), ROUNDING.float64
     member = np.where(codes == np.arange(codes.max() + 1)[:, None], weight, 0.0)
     counts = member.sum(axis=1, keepdims=True)
     if sparse.issparse(X):
-        return counts, *_sparse_moments(X, codes, member, counts)
+        return counts, *_sparse_moments(X, codes, member, counts), ROUNDING.float64
     if has_missing(X):
-        return _available_moments(X, codes, member)
+        return *_available_moments(X, codes, member), ROUNDING.float64
     xp, _, device = get_namespace_and_device(X)
     accumulator = max_precision_float_dtype(xp, device)
-    rows_of_class, size, place = move_to(member, counts, codes.astype(np.int64), xp=xp, device=device)
-    rows_of_class, size = xp.astype(rows_of_class, accumulator), xp.astype(size, accumulator)
+    if not is_numpy_namespace(xp) and np.all(weight == 1.0):
+        found = [column_moments(X, np.flatnonzero(codes == code)) for code in range(len(counts))]
+        means, within = (xp.stack(each) for each in zip(*found, strict=True))
+        return from_numpy(counts, xp, device, accumulator), means, within, MEAN_ERROR.of(X)
+    rows_of_class, size = (from_numpy(each, xp, device, accumulator) for each in (member, counts))
+    place = from_numpy(codes.astype(np.int64), xp, device)
     means = xp.zeros((len(counts), X.shape[1]), dtype=accumulator, device=device)
     within = xp.zeros_like(means)
     for rows, cols in tiles(X):
@@ -203,7 +216,7 @@ def class_moments(X: Any, codes: np.ndarray, weight: np.ndarray) -> tuple[np.nda
     for rows, cols in tiles(X):
         deviation = xp.astype(X[rows, cols], accumulator) - xp.take(means[:, cols], place[rows], axis=0)
         within[:, cols] += rows_of_class[:, rows] @ (deviation * deviation)
-    return counts, *move_to(means, within, xp=np, device="cpu")
+    return size, means, within, ROUNDING.float64  # sums are in double precision, whatever the type of the table
 
 
 def _sparse_moments(X: Any, codes: np.ndarray, member: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -235,10 +248,9 @@ def _available_moments(
     return counts, means, within
 
 
-def _ratio(between: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def _ratio(xp: Any, between: Any, spread: Any, lost: Any) -> Any:
     """Between over within; 0 where rounding is all there is to both, infinite where only the classes differ."""
-    rounding = ROUNDING.float64**2 * scale  # means are summed in double precision, whatever the type of the table
-    nothing = between <= rounding
+    zero = xp.zeros_like(between)
     with np.errstate(divide="ignore", invalid="ignore"):
-        scores = between / np.where(spread <= rounding, 0.0, spread)
-    return np.where(nothing, 0.0, scores)
+        scores = between / xp.where(spread <= lost, zero, spread)
+    return xp.where(between <= lost, zero, scores)

@@ -1,0 +1,30 @@
+"""Small arrays from and to the device of a table.
+
+scikit-learn's ``move_to`` finds out anew, at each call, which libraries the arrays are of: a tenth of a millisecond,
+which a search that looks at a few numbers after each step on an accelerator pays dozens of times a step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tamis._sklearn import is_torch_array, move_to
+
+Array = Any  # an array of any Array-API namespace
+
+
+def to_numpy(values: Array) -> np.ndarray:
+    """An array of any namespace and device as numpy; numpy's own pass at once, for this is called at every step."""
+    if isinstance(values, np.ndarray):
+        return values
+    if is_torch_array(values):
+        return values.detach().cpu().numpy()
+    return move_to(values, xp=np, device="cpu")
+
+
+def from_numpy(values: np.ndarray, xp: Any, device: Any, dtype: Any = None) -> Array:
+    """A numpy array in a namespace and on a device."""
+    # torch does not wrap what may not be written, nor what is read backwards
+    return xp.asarray(np.require(values, requirements=["C", "W"]), dtype=dtype, device=device)
