@@ -127,8 +127,8 @@ class ARD(EarlyStoppedScaling):
     Laplace's evidence is raised further with its exact derivative.
 
     Cost of a round: O(n^2 k) for k remaining columns, by the Cholesky factor of an n x n matrix; O(n k^2) with more
-    rows than columns (O(k^3) for a Gaussian after the first such round). Sparse tables stay sparse. Memory: about a dozen
-    times a tall table.
+    rows than columns (O(k^3) for a Gaussian after the first such round). Sparse tables stay sparse.
+    Memory: about a dozen times a tall table.
 
     The evidence has many maxima; all columns start with the same variance, such that outputs have the variance 1/10
     (larger ones were no better on planted problems, and worse on prostate).
