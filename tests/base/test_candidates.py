@@ -7,6 +7,7 @@ from scipy import sparse
 from tamis.base import (
     COLUMNS,
     PERMUTED_COPIES,
+    ROWS,
     UNGROUPED,
     ColumnCandidates,
     DictionaryCandidates,
@@ -29,7 +30,7 @@ def test_columns_are_themselves():
     assert columns.name(3) == columns.column_name(3) == "d"
     np.testing.assert_array_equal(columns.compute(X, np.array([3, 1])), X[:, [3, 1]])
     np.testing.assert_array_equal(columns.sum_members(np.arange(5.0)), np.arange(5.0))
-    assert columns.provides == {COLUMNS, UNGROUPED, PERMUTED_COPIES}
+    assert columns.provides == {COLUMNS, ROWS, UNGROUPED, PERMUTED_COPIES}
     assert ColumnCandidates(X).name(2) == "x2"
 
 
@@ -41,7 +42,7 @@ def test_groups_are_numbered_as_they_appear_and_stand_for_their_columns():
     np.testing.assert_array_equal(groups.compute(X, np.array([1])), X[:, [1, 4]])
     np.testing.assert_array_equal(groups.sum_members(np.arange(5.0)), [2.0, 5.0, 3.0])
     assert groups.columns_of(np.array([], dtype=int)).size == 0
-    assert groups.provides == {COLUMNS, PERMUTED_COPIES}
+    assert groups.provides == {COLUMNS, ROWS, PERMUTED_COPIES}
 
 
 @pytest.mark.parametrize("kind", ["columns", "groups"])
@@ -88,7 +89,7 @@ def test_features_of_a_dictionary_are_computed_and_named():
     assert made.n_candidates == 20
     assert names[:5] == NAMES
     assert made.compute(X, np.array([0, 7])).shape == (4, 2)
-    assert made.provides == {UNGROUPED}
+    assert made.provides == {ROWS, UNGROUPED}
     assert made.take_rows(np.array([0, 1, 3])).n_candidates == 20
     with pytest.raises(ValueError, match="no columns of X"):
         made.columns_of(np.array([0]))

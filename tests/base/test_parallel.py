@@ -22,7 +22,7 @@ def draws_folds_and_comparison():
     X, y = a_table()
     probe = RFE("ridge", stop=MonteCarloProbe(n_draws=19, n_jobs=2)).fit(X, y)
     folds = GramSchmidt(stop=CrossValidation(n_jobs=2)).fit(X, y)
-    judged = compare([CorrelationScore()], X, y, ks=[1, 2], n_seeds=1, n_random=2, n_jobs=2)
+    judged = compare([CorrelationScore()], X, y, ks=[1, 2], n_seeds=1, n_random=10, n_jobs=2)
     values = [row["value"] for row in judged.rows]
     return probe.scores_, folds.stop_.curve, np.array(values, dtype=float)
 
@@ -44,6 +44,8 @@ def test_tasks_on_dask_give_what_one_process_gives():
         assert_same(draws_folds_and_comparison(), expected)
 
 
+@pytest.mark.slow  # Ray starts processes for every call of joblib
+@pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore")  # of Ray: files and sockets that it leaves open, settings that will change
 def test_tasks_on_ray_give_what_one_process_gives():
     ray = pytest.importorskip("ray", reason="Ray is not installed")

@@ -267,8 +267,7 @@ class PenalizedRanker(WeightedRanker):
         self, candidates: Candidates, y: np.ndarray | None, problem: LinearProblem, grid: np.ndarray
     ) -> tuple[float, str]:
         """The largest penalty whose held-out error is within one standard error of the least, and why in words."""
-        y = np.asarray(y)
-        folds = validation_folds(self.cv, candidates, y, problem.classes, self._kept_rows)
+        folds = validation_folds(self.cv, candidates, y := np.asarray(y), problem.classes, self._kept_rows)
         if folds is None:
             return float(grid[0]) * _UNVALIDATED, "; a class has too few rows to cross-validate the penalty"
         alphas = grid * self._units(problem)[0]
