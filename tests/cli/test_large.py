@@ -188,3 +188,81 @@ def test_a_table_of_many_times_the_memory_is_ranked_within_it(tmp_path):
     assert report["features"][0]["name"] == "x3"
     assert report["n_rows"] == 150_000
     assert megabytes - baseline < 30
+
+
+def write_parts(folder, tables, suffix=".parquet"):
+    for name, table in tables.items():
+        if suffix == ".parquet":
+            parquet.write_table(table, folder / f"{name}.parquet")
+        else:
+            csv.write_csv(table, folder / f"{name}.csv")
+    return str(folder / f"*{suffix}")
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index")
+def test_rows_and_targets_of_many_files_stay_together_on_dask(tamis, table, tmp_path):
+    numbers = table.select(["x0", "x1", "x3", "y"])
+    tables = {f"part-{part}": numbers.slice(300 * part, 300) for part in range(12)}  # sorted, part-10 is before part-2
+    options = ["--glob", write_parts(tmp_path, tables), "--target", "y"]
+    found, expected = kept(tamis, *options, "--engine", "dask"), kept(tamis, *options, "--engine", "memory")
+    assert [feature["name"] for feature in found["features"]] == [feature["name"] for feature in expected["features"]]
+    assert found["features"][0]["score"] == pytest.approx(expected["features"][0]["score"], rel=1e-8)
+
+
+def test_text_files_whose_columns_stand_in_another_order_are_refused(tamis, table, tmp_path):
+    tables = {"a": table.select(["x0", "x3", "y"]), "b": table.select(["y", "x3", "x0"])}
+    outcome = tamis("select", "--glob", write_parts(tmp_path, tables, ".csv"), "--target", "y", "--engine", "blocks")
+    assert outcome.code == 2
+    assert "b.csv has another header than" in outcome.err
+
+
+def test_parquet_files_whose_columns_stand_in_another_order_are_read_by_name(tamis, table, tmp_path):
+    tables = {"a": table.select(["x0", "x3", "y"]).slice(0, 900), "b": table.select(["y", "x3", "x0"]).slice(900)}
+    options = ["--glob", write_parts(tmp_path, tables), "--target", "y"]
+    found, expected = kept(tamis, *options, "--engine", "blocks"), kept(tamis, *options, "--engine", "memory")
+    for one, other in zip(found["features"], expected["features"], strict=True):
+        assert (one["name"], one["score"]) == (other["name"], pytest.approx(other["score"], rel=1e-8))
+
+
+@pytest.mark.parametrize("head", ["\n\n", "", "\ufeff"])
+def test_lines_before_the_header_are_passed_over(tamis, tmp_path, head):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((400, 3))
+    y = X[:, 1] + 0.1 * rng.standard_normal(400)
+    rows = "\n".join(",".join(f"{value:.5f}" for value in row) for row in np.column_stack([X, y]))
+    (tmp_path / "t.csv").write_text(f"{head}a,b,c,y\n{rows}\n")
+    found = kept(tamis, str(tmp_path / "t.csv"), "--target", "y", "--engine", "blocks")
+    assert found["n_rows"] == 400
+    assert found["task"] == "regression"
+    assert [feature["name"] for feature in found["features"]] == ["b"]
+
+
+def test_codes_with_leading_zeros_stay_text(tamis, tmp_path):
+    rng = np.random.RandomState(0)
+    codes = rng.choice(["007", "01", "1000"], 400)
+    y = (codes == "01") + 0.1 * rng.standard_normal(400)
+    (tmp_path / "t.csv").write_text("code,y\n" + "\n".join(f"{c},{v:.5f}" for c, v in zip(codes, y, strict=True)))
+    found = kept(tamis, str(tmp_path / "t.csv"), "--target", "y", "--engine", "blocks")
+    assert found["encoding"]["code"] == "3 levels one-hot"
+
+
+def test_other_encodings_are_read_where_they_are_named(tamis, tmp_path):
+    rng = np.random.RandomState(0)
+    city = rng.choice(["Orléans", "Nîmes"], 4000)
+    y = (city == "Nîmes") + 0.1 * rng.standard_normal(4000)
+    text = "city,y\n" + "\n".join(f"{c},{v:.5f}" for c, v in zip(city, y, strict=True))
+    (tmp_path / "t.csv").write_bytes(text.encode("latin-1"))
+    refused = tamis("select", tmp_path / "t.csv", "--target", "y", "--engine", "blocks")
+    assert refused.code == 2
+    assert "encoding" in refused.err
+    found = kept(tamis, str(tmp_path / "t.csv"), "--target", "y", "--engine", "blocks", "--encoding", "latin-1")
+    assert [feature["name"] for feature in found["features"]] == ["city"]
+
+
+def test_values_that_are_neither_numbers_nor_text_are_refused_as_in_memory(tamis, table, tmp_path):
+    odd = table.append_column("odd", pa.array([{"a": 1}] * N))
+    path = write_parts(tmp_path, {"t": odd})
+    for engine in ("memory", "blocks"):
+        outcome = tamis("select", "--glob", path, "--target", "y", "--engine", engine)
+        assert outcome.code == 2
+        assert "column 'odd' holds neither numbers nor text nor dates" in outcome.err

@@ -152,3 +152,33 @@ def test_without_pyarrow_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr(file_blocks_module, "_arrow", missing)
     with pytest.raises(ImportError, match=r"tamis\[scale\]"):
         FileTable("anything.parquet")
+
+
+def test_parts_with_other_types_of_one_kind_are_read_in_one_type(tmp_path):
+    first = pa.table({"a": pa.array([1, 2], pa.int32()), "b": pa.nulls(2), "c": ["x", None]})
+    second = pa.table({"a": [1.5, None], "b": ["u", "v"], "c": pa.array(["y", "z"], pa.large_string())})
+    parquet.write_table(first, tmp_path / "p0.parquet")
+    parquet.write_table(second, tmp_path / "p1.parquet")
+    files = FileTable(tmp_path / "p*.parquet")
+    np.testing.assert_array_equal(files.read_column("a"), [1, 2, 1.5, np.nan])
+    assert files.read_column("b").tolist() == [None, None, "u", "v"]
+    assert files.read_column("c").tolist() == ["x", None, "y", "z"]
+
+
+def test_two_columns_of_one_name_and_no_column_are_refused(tmp_path):
+    parquet.write_table(pa.table([[1, 2], [3, 4]], names=["a", "a"]), tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="two columns are named 'a'"):
+        FileTable(tmp_path / "t.parquet")
+    parquet.write_table(pa.table({"a": [1, 2]}), tmp_path / "t.parquet")
+    files = FileTable(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="no column is given"):
+        files.select([])
+    with pytest.raises(ValueError, match="has no column 'z'"):
+        files.blocks(["z"])
+
+
+def test_files_are_taken_without_asking_for_blocks(tmp_path):
+    table = a_table().select(["x0", "x1", "x3"])
+    parquet.write_table(table, tmp_path / "t.parquet")
+    y = table.column("x3").to_numpy()
+    assert GramSchmidt(stop=1).fit(FileTable(tmp_path / "t.parquet"), y).get_feature_names_out().tolist() == ["x3"]

@@ -136,3 +136,10 @@ def test_rows_in_memory_are_cut_into_blocks_that_hold_all_of_them(monkeypatch):
     np.testing.assert_allclose(total, X.sum(axis=0))
     np.testing.assert_allclose(dot, weight @ X)
     np.testing.assert_array_equal(table.take_rows(np.array([3, 70])), X[[3, 70]])
+
+
+def test_blocks_that_do_not_hold_the_rows_that_the_table_says_are_refused():
+    table = ListBlocks(np.zeros((50, 2)), [10])
+    table.shape = (60, 2)
+    with pytest.raises(ValueError, match="the blocks hold 50 rows, but the table says that it has 60"):
+        table.sum(lambda block: (block.sum(axis=0),))

@@ -10,7 +10,7 @@ import numpy as np
 
 from tamis.base._progress import track
 from tamis.base._validation import check_one_target, check_targets, describe_non_finite, known_names
-from tamis.engine import DaskBlocks, NonFiniteError, RowBlocks, is_dask
+from tamis.engine import DaskBlocks, FileTable, NonFiniteError, RowBlocks, is_dask
 
 if TYPE_CHECKING:
     from tamis.base._ranker import Ranker
@@ -35,7 +35,7 @@ TAKE_ROW_BLOCKS = (
 
 def is_in_blocks(X: Any) -> bool:
     """Whether a table is read in blocks of rows: a collection of dask, or one of :mod:`tamis.engine`."""
-    return isinstance(X, RowBlocks) or is_dask(X)
+    return isinstance(X, RowBlocks | FileTable) or is_dask(X)
 
 
 def check_takes_blocks(ranker: Ranker) -> None:
@@ -50,7 +50,10 @@ def check_takes_blocks(ranker: Ranker) -> None:
 def open_blocks(ranker: Ranker, X: Any) -> RowBlocks:
     """The table as blocks of rows, whose columns the ranker knows by name."""
     check_takes_blocks(ranker)
-    blocks = X if isinstance(X, RowBlocks) else DaskBlocks(X)
+    if isinstance(X, FileTable):
+        blocks: RowBlocks = X.blocks()
+    else:
+        blocks = X if isinstance(X, RowBlocks) else DaskBlocks(X)
     if blocks.shape[0] < 2 or blocks.shape[1] < 1:
         raise ValueError(f"X has {blocks.shape[0]} rows and {blocks.shape[1]} columns: at least 2 and 1 are needed")
     if blocks.column_names is not None:

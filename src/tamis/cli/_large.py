@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.base import Ranker
+from tamis.base._row_blocks import TAKE_ROW_BLOCKS
 from tamis.cli._environment import Environment
 from tamis.cli._methods import kebab
-from tamis.cli._naming import columns_hold, drop_option
+from tamis.cli._naming import columns_hold, drop_option, them
 from tamis.cli._options import UNITS
 from tamis.cli._progress import show_reading
 from tamis.cli._read import check_source, format_suffix
@@ -27,7 +28,7 @@ from tamis.cli._table import Columns, Parts, as_target, as_weights, find_parts
 
 if TYPE_CHECKING:
     from tamis import TableSelector
-    from tamis.engine import FileTable
+    from tamis.engine import FileTable, TextLayout
 
 _FORMATS = (".parquet", ".arrow", ".feather", ".ipc", ".csv", ".tsv")
 _TEXT = (".csv", ".tsv")
@@ -85,6 +86,11 @@ def is_large(args: argparse.Namespace, ranker: Ranker) -> bool:
     if args.scheduler is not None and args.engine != "dask":
         raise ValueError("--scheduler is for --engine dask")
     if args.engine in ("blocks", "dask"):
+        if "row_blocks" not in ranker.provides:
+            raise ValueError(
+                f"{kebab(type(ranker).__name__)} needs all rows in memory: leave --engine out, or use one that reads "
+                f"them in blocks: {', '.join(map(kebab, TAKE_ROW_BLOCKS))}"
+            )
         return True
     paths = [] if STANDARD_INPUT in args.file else find_files(args.file, several=args.glob)
     suffix = _suffix(args, paths)
@@ -98,8 +104,6 @@ def is_large(args: argparse.Namespace, ranker: Ranker) -> bool:
         return True
     if args.memory is None:  # it may go well
         return False
-    from tamis.base._row_blocks import TAKE_ROW_BLOCKS
-
     raise ValueError(
         f"{kebab(type(ranker).__name__)} needs all rows in memory, where they and what is computed of them take about "
         f"{_in_words(_COPIES * size)}: give so much --memory, or use a method that reads them in blocks: "
@@ -120,7 +124,7 @@ def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker],
     if args.row_groups is not None or args.drop_rows_without_target:
         option = "--row-groups" if args.row_groups is not None else "--drop-rows-without-target"
         raise ValueError(f"{option} needs the rows in memory: give more --memory, or say --engine memory")
-    layout = find_layout(paths[0], suffix, text_format) if suffix in _TEXT else None
+    layout = _common_layout(paths, suffix, text_format) if suffix in _TEXT else None
     memory = int(_free_memory() / 2) if args.memory is None else args.memory
     files = FileTable(paths, layout=layout, memory=memory, suffix=suffix)
     files.watch = None if args.quiet or args.json else partial(show_reading, env)
@@ -130,6 +134,10 @@ def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker],
         Columns(args.target, args.weights, None, args.drop, args.keep),
         needed_by=kebab(method.__name__) if method.supervised else None,
     )
+    others = [name for name in parts.features if files.kind(name) == "other"]
+    if others:
+        what = "neither numbers nor text nor dates"
+        raise ValueError(f"{columns_hold(others)} {what}; leave {them(others)} out with {drop_option(others)}")
     y, weights = _read_apart(files, parts)
     note = f"{_in_words(files.n_bytes)} in {files.n_rows} rows and {len(files.column_names)} columns, read in blocks"
     table = LargeTable(
@@ -166,7 +174,8 @@ def _fit_dask(ranker: Ranker, table: LargeTable) -> Ranker:
         raise ImportError("--engine dask needs dask; install it with: pip install 'tamis[scale]'") from None
     paths = [str(path) for path in table.files.paths]
     if table.files.suffix == ".parquet":
-        frame = dd.read_parquet(paths, columns=table.names)
+        # file by file: dask would sort the paths in another way than the target was read
+        frame = dd.concat([dd.read_parquet(path, columns=table.names, index=False) for path in paths])
     elif table.files.suffix in _TEXT:
         layout = table.files.layout
         frame = dd.read_csv(paths, sep=layout.separator, decimal=layout.decimal, usecols=table.names)[table.names]
@@ -240,16 +249,29 @@ def _read_apart(files: FileTable, parts: Parts) -> tuple[np.ndarray | None, np.n
     """Target and weights, in memory."""
     y = weights = None
     if parts.target is not None:
-        y = as_target(_as_read(files, parts.target), parts.target)
+        y = as_target(_as_read(files, "--target", parts.target), parts.target)
     if parts.weights is not None:
-        weights = as_weights(_as_read(files, parts.weights), parts.weights)
+        weights = as_weights(_as_read(files, "--weights", parts.weights), parts.weights)
     return y, weights
 
 
-def _as_read(files: FileTable, name: str) -> np.ndarray:
+def _common_layout(paths: Sequence[Path], suffix: str, text_format: TextFormat) -> TextLayout:
+    """How text is written, alike in all files: their columns are known by their places."""
+    first = find_layout(paths[0], suffix, text_format)
+    for path in paths[1:]:
+        layout = find_layout(path, suffix, text_format)
+        if (layout.names, layout.separator) != (first.names, first.separator):
+            raise ValueError(
+                f"{path} has another header than {paths[0]}: text files read in blocks need the same columns, in the "
+                "same order and between the same marks"
+            )
+    return first
+
+
+def _as_read(files: FileTable, option: str, name: str) -> np.ndarray:
     """A column as a table in memory has it: whole numbers as such."""
-    if files.kind(name) == "date":
-        raise ValueError(f"--target {shlex.quote(name)}: the column holds dates; a target is numbers or labels")
+    if files.kind(name) in ("date", "other"):
+        raise ValueError(f"{option} {shlex.quote(name)}: the column holds neither numbers nor labels")
     values = files.read_column(name)
     if values.dtype.kind == "f" and np.all(np.isfinite(values)) and np.all(values == np.round(values)):
         return values.astype(np.int64)

@@ -54,20 +54,31 @@ def read_tsv(path: Path, given: TextFormat) -> Frame:
 
 def find_layout(path: Path, suffix: str, given: TextFormat) -> TextLayout:
     """How the cells of a file that is too large to be read at once are written, from its first lines."""
-    file = TextFile(path) if path.suffix.lower() != ".gz" else TextFile(path, _head_of_compressed(path))
-    sample = _first_lines(file)
+    encoding = given.encoding or "utf-8-sig"
+    try:
+        head = _head(path).decode(encoding, errors="replace").encode()
+    except LookupError:
+        raise ValueError(f"--encoding {encoding}: no such encoding; common ones are utf-8, latin-1, utf-16") from None
+    sample = _first_lines(TextFile(path, head))
     if not any(line.strip() for line in sample):
         raise ValueError(f"cannot read {path} as {suffix}: it is empty")
     separator = given.separator or ("\t" if suffix == ".tsv" else _find_separator(sample))
     rows = _rows(sample, separator)[1:]
     comma = given.decimal == "," or (given.decimal is None and separator != "," and _has_decimal_commas(rows))
-    names = _names(next(row for row in csv.reader(sample, delimiter=separator) if row))
-    return TextLayout(separator, "," if comma else ".", given.encoding or "utf-8", MISSING, tuple(names))
+    header = csv.reader(sample, delimiter=separator)
+    names = _names(next(row for row in header if row))
+    coded = [name for j, name in enumerate(names) if any(len(row) > j and re.fullmatch(_CODE, row[j]) for row in rows)]
+    decimal = "," if comma else "."
+    return TextLayout(
+        separator, decimal, given.encoding or "utf-8", MISSING, tuple(names), header.line_num, tuple(coded)
+    )
 
 
-def _head_of_compressed(path: Path) -> bytes:
-    with gzip.open(path, "rb") as file:
-        return file.read(_SAMPLE_SIZE)
+def _head(path: Path) -> bytes:
+    """The first bytes of a text file, which may be compressed; whole lines, if there are any."""
+    with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb") as file:
+        head = file.read(_SAMPLE_SIZE)
+    return head
 
 
 def _read_delimited(file: TextFile, separator: str | None, decimal: str | None) -> Frame:

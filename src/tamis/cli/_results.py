@@ -46,6 +46,7 @@ _IN_SHORT = {
     "text that holds numbers": "text as numbers",
     "duration": "durations as numbers",
     "date as": "dates as days and cycles",
+    "days since 1970": "dates as days",
     " at the median": "missing values imputed",
     " at the mean": "missing values imputed",
     "left to the ranker": "missing values left to the method",

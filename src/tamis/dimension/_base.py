@@ -104,7 +104,7 @@ class DimensionEstimator(BaseEstimator):
                 f"{type(self).__name__} needs at least {_LEAST_SAMPLES} samples, and X has {table.shape[0]}"
             )
         rows = draw_rows(table.shape[0], self.max_samples, self.random_state)
-        self.sample_indices_ = np.arange(table.shape[0]) if rows is None else rows
+        taken = np.arange(table.shape[0]) if rows is None else rows
         table = table if rows is None else safe_indexing(table, rows)
         state = self._prepare(self._measurable(table))
         rng = check_random_state(self.random_state)
@@ -117,6 +117,8 @@ class DimensionEstimator(BaseEstimator):
         for name, values in arrays.items():
             if values is not None:
                 setattr(self, name, _like(values, table))
+        xp, _, device = get_namespace_and_device(table)
+        self.sample_indices_ = taken if is_numpy_namespace(xp) else move_to(taken, xp=xp, device=device)
         return self
 
     def _measurable(self, table: Any) -> Any:

@@ -106,7 +106,8 @@ def _array_of_frame(frame: Any) -> Any:
     import dask.array as da
 
     kinds = set(frame.dtypes)
-    dtype = np.dtype(float) if len(kinds) > 1 else np.dtype(kinds.pop())
+    kind = kinds.pop() if len(kinds) == 1 else None
+    dtype = kind if isinstance(kind, np.dtype) else np.dtype(float)  # not one of pandas' own types
     parts = frame.to_delayed()
     lengths = dask.compute(*(dask.delayed(len)(part) for part in parts))
     values = dask.delayed(_values, pure=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
@@ -38,6 +39,10 @@ class TextLayout:
         Cells that stand for no value.
     names : tuple of str or None
         Of the columns; None takes the first line as it is.
+    n_header_lines : int
+        Lines up to the names and with them, where ``names`` are given.
+    text_columns : tuple of str
+        Columns that are text though their cells look like numbers, such as codes with leading zeros.
     """
 
     separator: str = ","
@@ -45,6 +50,8 @@ class TextLayout:
     encoding: str = "utf-8"
     missing: tuple[str, ...] = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "?")
     names: tuple[str, ...] | None = None
+    n_header_lines: int = 1
+    text_columns: tuple[str, ...] = ()
 
 
 class FileTable:
@@ -90,8 +97,11 @@ class FileTable:
         self._reader = _READERS[self.suffix]
         self.schema = self._schema_of(self.paths[0])
         self.column_names = tuple(self.schema.names)
+        if len(set(self.schema.names)) < len(self.schema.names):
+            twice = next(name for name in self.schema.names if self.schema.names.count(name) > 1)
+            raise ValueError(f"cannot read {self.paths[0]}: two columns are named '{twice}'")
         for path in self.paths[1:]:
-            _check_same_columns(self.schema, self.paths[0], self._schema_of(path), path)
+            self.schema = _common_schema(self.schema, self.paths[0], self._schema_of(path), path)
         counts = [self._reader.count_rows(path, self.layout) for path in self.paths]
         if None not in counts:
             self.count(count or 0 for count in counts)
@@ -125,6 +135,8 @@ class FileTable:
 
     def select(self, columns: Sequence[str]) -> FileTable:
         """The same rows of some of the columns."""
+        if not len(columns):
+            raise ValueError("no column is given: name at least one")
         for name in columns:
             self._check_known(name)
         part = copy(self)
@@ -137,19 +149,7 @@ class FileTable:
 
     def kind(self, name: str) -> str:
         """What a column holds: "number", "boolean", "date", "text" or "other"."""
-        from pyarrow import types
-
-        kind = self.schema.field(name).type
-        if types.is_dictionary(kind):
-            kind = kind.value_type
-        if types.is_boolean(kind):
-            return "boolean"
-        if _is_number(kind):
-            return "number"
-        if types.is_date(kind) or types.is_timestamp(kind):
-            return "date"
-        is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-        return "text" if is_text else "other"
+        return _kind_of(self.schema.field(name).type)
 
     def watched(self, batches: Iterator[T], purpose: str) -> Iterator[T]:
         """Batches of a pass over the files, whose progress is reported where anybody watches."""
@@ -162,9 +162,22 @@ class FileTable:
         """Record batches of at most so many rows, of the given columns, of one file after the other."""
         for path in self.paths:
             try:
-                yield from self._reader.batches(path, self.layout, self.schema, list(columns), n_rows)
-            except _arrow().ArrowInvalid as error:
-                raise ValueError(f"cannot read {path}: {str(error).partition(chr(10))[0]}") from error
+                for batch in self._reader.batches(path, self.layout, self.schema, list(columns), n_rows):
+                    yield _as_schema(batch, self.schema, columns)
+            except _arrow().ArrowException as error:
+                raise ValueError(f"cannot read {path}: {self._in_words(error)}") from error
+
+    def _in_words(self, error: Exception) -> str:
+        """What went wrong, with the name of the column of text that pyarrow knows by its number."""
+        said = str(error).partition("\n")[0]
+        found = re.search(r"In CSV column #(\d+): ", said)
+        if found is None or int(found[1]) >= len(self.schema.names):
+            return said
+        name = self.schema.names[int(found[1])]
+        advice = (
+            "; its first lines hold another kind of values: mend the cell, or read the file at once, with more memory"
+        )
+        return f"column '{name}': {said.replace(found[0], '')}{advice}"
 
     def read_column(self, name: str) -> np.ndarray:
         """All rows of one column: numbers as such, with NaN where one is missing; else objects, None where missing."""
@@ -188,6 +201,7 @@ class FileBlocks(LocalBlocks):
     """
 
     def __init__(self, files: FileTable, columns: Sequence[str]) -> None:
+        files.select(columns)  # names that are not there are refused
         if guilty := [f"'{name}'" for name in columns if files.kind(name) not in ("number", "boolean")]:
             raise ValueError(
                 f"column{'s' * (len(guilty) > 1)} {', '.join(guilty[:5])} of {files.paths[0]} "
@@ -258,19 +272,61 @@ def _format_of(path: Path) -> str:
     return Path(name).suffix
 
 
-def _check_same_columns(schema: Any, path: Path, other: Any, other_path: Path) -> None:
-    """Refuse files whose columns differ in name, or in whether they hold numbers."""
+def _common_schema(schema: Any, path: Path, other: Any, other_path: Path) -> Any:
+    """Types that hold the columns of both files, which must have the same names and kinds of values."""
     odd = [f"has no column '{name}'" for name in schema.names if name not in other.names]
     odd += [f"has a column '{name}'" for name in other.names if name not in schema.names]
     if odd:
         raise ValueError(f"{other_path} {odd[0]}, unlike {path}; all files need the same columns")
+    fields = []
     for name in schema.names:
         one, another = schema.field(name).type, other.field(name).type
-        if _is_number(one) != _is_number(another) and "null" not in (str(one), str(another)):
+        if "null" not in (str(one), str(another)) and _kind_of(one) != _kind_of(another):
             raise ValueError(
                 f"column '{name}' holds {another} in {other_path} and {one} in {path}; a column holds one kind of "
                 "values in all files"
             )
+        fields.append((name, _common_type(one, another)))
+    return _arrow().schema(fields)
+
+
+def _common_type(one: Any, another: Any) -> Any:
+    """A type that holds values of both, which are of one kind, or nothing."""
+    if one == another or str(another) == "null":
+        return one
+    if str(one) == "null":
+        return another
+    pa = _arrow()
+    return {"number": pa.float64(), "text": pa.large_string(), "date": pa.timestamp("us")}.get(_kind_of(one), one)
+
+
+def _as_schema(batch: Any, schema: Any, columns: Sequence[str]) -> Any:
+    """A batch with the types that all files have in common."""
+    pa = _arrow()
+    wanted = pa.schema([schema.field(name) for name in columns])
+    if batch.schema.types == wanted.types:
+        return batch
+    arrays = [
+        column if column.type == field.type else column.cast(field.type, safe=False)
+        for column, field in zip(batch.columns, wanted, strict=True)
+    ]
+    return pa.record_batch(arrays, schema=wanted)
+
+
+def _kind_of(kind: Any) -> str:
+    """What a type of Arrow holds: "number", "boolean", "date", "text" or "other"."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_boolean(kind):
+        return "boolean"
+    if _is_number(kind):
+        return "number"
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return "date"
+    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return "text" if is_text else "other"
 
 
 def _is_number(kind: Any) -> bool:
@@ -363,7 +419,10 @@ class _Text(_Reader):
     def schema(self, path: Path, layout: TextLayout) -> Any:
         pa = _arrow()
         with self._open(path, layout, None) as reader:
-            return pa.schema([(field.name, _as_decimal(field.type)) for field in reader.schema])
+            schema = pa.schema([(field.name, _as_decimal(field.type)) for field in reader.schema])
+        if undecoded := [field.name for field in schema if pa.types.is_binary(field.type)]:
+            raise ValueError(f"cannot read {path}: column '{undecoded[0]}' is not {layout.encoding}; name its encoding")
+        return schema
 
     def batches(self, path: Path, layout: TextLayout, schema: Any, columns: list[str], n_rows: int) -> Iterator[Any]:
         with self._open(path, layout, schema, columns) as reader:
@@ -376,14 +435,15 @@ class _Text(_Reader):
         from pyarrow import csv
 
         missing = list(layout.missing)
-        types = {} if schema is None else {field.name: field.type for field in schema}
+        types = {name: _arrow().string() for name in layout.text_columns}
+        types |= {} if schema is None else {field.name: field.type for field in schema}
         return csv.open_csv(
             path,
             read_options=csv.ReadOptions(
                 block_size=_STREAM_BYTES,
                 encoding=layout.encoding,
                 column_names=layout.names,
-                skip_rows=0 if layout.names is None else 1,
+                skip_rows=0 if layout.names is None else layout.n_header_lines,
             ),
             parse_options=csv.ParseOptions(delimiter=layout.separator, newlines_in_values=True),
             convert_options=csv.ConvertOptions(

@@ -133,6 +133,8 @@ class LocalBlocks(RowBlocks):
             start = rows.stop
         if found is None:
             raise ValueError("the table has no rows")
+        if start != len(self):
+            raise ValueError(f"the blocks hold {start} rows, but the table says that it has {len(self)}")
         return found
 
     def head(self, n_rows: int) -> np.ndarray:

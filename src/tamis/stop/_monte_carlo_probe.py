@@ -166,7 +166,9 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             why = "rows with weights are permuted in memory only"
         else:
             return
-        raise ValueError(f"MonteCarloProbe: {why}, and X is read in blocks; use a number of features, or GramSchmidt")
+        raise ValueError(
+            f"MonteCarloProbe: {why}, and X is read in blocks; use a number of features, or GramSchmidt with Probe"
+        )
 
     def divided(self, n_problems: int) -> MonteCarloProbe:
         """The same probe at the risk, or rate, divided by the number of problems, with draws enough to resolve it.

@@ -51,7 +51,7 @@ class ColumnProfile:
         """Look at further rows, an Arrow column."""
         self.n_rows += len(column)
         if self.kind == "text":
-            if len(self.levels) <= MOST_LEVELS:
+            if len(self.words) <= MOST_LEVELS:
                 counts = column.value_counts()
                 self.levels.update(
                     dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True))
@@ -84,6 +84,13 @@ class ColumnProfile:
         found = [(word, count) for word, count in self.levels.items() if word is not None]
         return [word for word, _ in sorted(found, key=lambda each: (-each[1], each[0]))]
 
+    @property
+    def is_infinite(self) -> bool:
+        """Whether any number is."""
+        return (
+            self.n_missing < self.n_rows and self.highest >= self.lowest and not np.isfinite(self.lowest + self.highest)
+        )
+
     def cause_not_ranked(self) -> str:
         """Why the column cannot be ranked; empty where it can."""
         if self.kind == "other":
@@ -91,11 +98,9 @@ class ColumnProfile:
         if self.n_missing == self.n_rows:
             return "no value in any row"
         if self.kind == "text":
-            if len(self.levels) > MOST_LEVELS:
+            if len(self.words) > MOST_LEVELS:
                 return f"text of more than {MOST_LEVELS} levels, which needs the rows in memory"
             return f"constant ({self.words[0]!r} in every row)" if len(self.levels) == 1 else ""
-        if not np.isfinite([self.lowest, self.highest]).all():
-            return "holds infinite values: replace them first"
         if self.lowest == self.highest and not self.n_missing:
             return f"constant ({self.lowest:g} in every row)"
         return ""
@@ -201,6 +206,8 @@ def encode_files(files: FileTable, *, refuse_missing: bool) -> tuple[Source, Enc
     if refuse_missing and (guilty := [each for each in profiles if each.n_missing]):
         told = ", ".join(f"'{each.name}' ({each.n_missing})" for each in guilty[:5])
         raise ValueError(f"X has missing values in {told}; use missing='impute', or fill or drop them first")
+    if infinite := [each for each in profiles if each.is_infinite]:
+        raise ValueError(f"column '{infinite[0].name}' holds infinite values; replace or drop them first")
     not_ranked = {place: cause for place, each in enumerate(profiles) if (cause := each.cause_not_ranked())}
     encoders = {place: _encoder(each) for place, each in enumerate(profiles) if place not in not_ranked}
     blocks = EncodedBlocks(files, list(encoders.values()))
@@ -222,7 +229,7 @@ def _encoder(profile: ColumnProfile) -> ColumnEncoder:
         names = [f"{name}={'missing' if level is None else level}" for level in levels]
         missing = ", missing among them," if profile.n_missing else ""
         return ColumnEncoder(name, kind, names, f"{len(levels)} levels{missing} one-hot", levels=levels)
-    sentence = {"number": "as it is", "boolean": "boolean as 0 and 1", "date": "date as days since 1970"}[kind]
+    sentence = {"number": "as it is", "boolean": "boolean as 0 and 1", "date": "days since 1970"}[kind]
     if not profile.n_missing:
         return ColumnEncoder(name, kind, [name], sentence)
     count = f"{profile.n_missing} missing value{'s' * (profile.n_missing != 1)}"
