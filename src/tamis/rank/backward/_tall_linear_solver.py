@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.kernels.arrays.tolerances import TIE, WEIGHT_ERROR
 from tamis.kernels.solvers import chord_newton, gram_newton
 from tamis.kernels.solvers.gram import FactorGram
@@ -126,6 +128,11 @@ class TallLinearSolver(SubproblemSolver):
 
     def remove(self, features: np.ndarray) -> None:
         """Eliminate columns from the table."""
+        # rows are shared out among threads here; matrices of the weights are too small for threads of BLAS
+        with limit_blas_threads(self._remaining.size**2) if self._can_look_ahead else nullcontext():
+            self._remove(features)
+
+    def _remove(self, features: np.ndarray) -> None:
         if self._can_look_ahead:
             self._look_ahead(features)
         eliminated = np.flatnonzero(np.isin(self._remaining, features)) + self._n_intercepts
