@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -28,7 +28,7 @@ ROWS = "rows"  # some of the rows can be set apart: they are in memory
 PERMUTED_COPIES = "permuted_copies"  # candidates can be ranked among copies of them whose rows are permuted
 
 
-class Candidates(SentOnce, ABC):
+class Candidates(SentOnce):
     """What a ranker orders, and all that rankers and rules may ask of it.
 
     Attributes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from typing import Any
 
 from joblib import Parallel
@@ -21,7 +22,7 @@ def open_parallel(n_jobs: int | None, return_as: str = "generator") -> Parallel:
     return Parallel(n_jobs=n_jobs, return_as=return_as if backend.supports_return_generator else "list")
 
 
-class SentOnce:
+class SentOnce(ABC):
     """Base of what tasks share: workers of dask and Ray are sent it once, and not with every task.
 
     joblib's backend of dask scatters arguments that say they are large. Ray's pickles the arguments of every task: here
@@ -30,9 +31,9 @@ class SentOnce:
 
     _sent: tuple[tuple[int, ...], Any] | None = None  # which state is in the store of Ray, and the reference to it
 
+    @abstractmethod
     def n_bytes(self) -> int:
         """Size of what is shared."""
-        raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
@@ -356,17 +357,19 @@ def to_numpy(column: Any) -> np.ndarray:
     return column.to_numpy(zero_copy_only=False)
 
 
-class _Reader:
+class _Reader(ABC):
     """How files of one format are read; a format overrides what it can tell without reading all."""
 
-    def schema(self, path: Path, layout: TextLayout) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def schema(self, path: Path, layout: TextLayout) -> Any: ...
 
     def count_rows(self, path: Path, layout: TextLayout) -> int | None:
         return None
 
-    def batches(self, path: Path, layout: TextLayout, schema: Any, columns: list[str], n_rows: int) -> Iterator[Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def batches(
+        self, path: Path, layout: TextLayout, schema: Any, columns: list[str], n_rows: int
+    ) -> Iterator[Any]: ...
 
 
 class _Parquet(_Reader):
