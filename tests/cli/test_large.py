@@ -142,11 +142,20 @@ def test_formats_without_rows_of_their_own_stay_in_memory(tamis, tmp_path):
     assert "are read in blocks, not '.npz'" in outcome.err
 
 
-def test_without_a_word_on_memory_what_needs_rows_is_read_as_before(tamis, parts, monkeypatch):
+@pytest.mark.parametrize(
+    "options", [["--method", "tree-selector"], ["--stop", "cross-validation"], ["--drop-rows-without-target"]]
+)
+def test_without_a_word_on_memory_what_needs_rows_is_read_as_before(tamis, parts, monkeypatch, options):
     monkeypatch.setattr(large_module, "_free_memory", lambda: 1000)
-    outcome = tamis("rank", "--glob", parts, "--target", "y", "--method", "tree-selector", "--json")
+    outcome = tamis("select", "--glob", parts, "--target", "y", *options, "--json")
     assert outcome.code == 0
     assert outcome.json["notes"] == ["read 4000 rows of 2 files"]
+
+
+def test_without_pyarrow_files_are_read_as_before(tamis, parts, monkeypatch):
+    monkeypatch.setattr(large_module, "_free_memory", lambda: 1000)
+    monkeypatch.setattr(large_module.importlib.util, "find_spec", lambda name: None)
+    assert kept(tamis, "--glob", parts, "--target", "y")["notes"] == ["read 4000 rows of 2 files"]
 
 
 def test_files_that_are_cut_short_are_refused(tamis, parts, tmp_path):

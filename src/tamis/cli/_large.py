@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tamis.base import Ranker
+from tamis.base import ROWS, Ranker
 from tamis.base._row_blocks import TAKE_ROW_BLOCKS
 from tamis.cli._environment import Environment
 from tamis.cli._methods import kebab
@@ -100,15 +101,22 @@ def is_large(args: argparse.Namespace, ranker: Ranker) -> bool:
     budget = _free_memory() / 2 if args.memory is None else args.memory
     if _COPIES * size <= budget:
         return False
+    if args.memory is None and _needs_memory(args, ranker):  # nobody asked to keep to a size: it may go well
+        return False
     if "row_blocks" in ranker.provides:
         return True
-    if args.memory is None:  # it may go well
-        return False
     raise ValueError(
         f"{kebab(type(ranker).__name__)} needs all rows in memory, where they and what is computed of them take about "
         f"{_in_words(_COPIES * size)}: give so much --memory, or use a method that reads them in blocks: "
         f"{', '.join(map(kebab, TAKE_ROW_BLOCKS))}"
     )
+
+
+def _needs_memory(args: argparse.Namespace, ranker: Ranker) -> bool:
+    """Whether the method, its rule or an option needs all rows, or nothing is installed that reads them in blocks."""
+    has_reader = importlib.util.find_spec("pyarrow") is not None
+    needs_rows = "row_blocks" not in ranker.provides or ROWS in ranker._stopping_rule().requires
+    return needs_rows or not has_reader or args.row_groups is not None or args.drop_rows_without_target
 
 
 def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker], text_format: TextFormat) -> LargeTable:

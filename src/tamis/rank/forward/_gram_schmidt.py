@@ -71,10 +71,10 @@ class GramSchmidt(LeastSquaresRanker):
     -----
     Cost: candidates are not projected but tracked by their inner products. Up to 6144 candidates a step is one pass
     over ``X`` (``X' q``) and O(n_features) memory. Above, a block of up to 24 steps needs one pass, exactly. A dense
-    table of doubles with up to 600 columns and eight times as many rows is compressed first, in one pass of O(n_samples
-    n_features^2), to a square one with the same norms and angles; leave-one-out errors take another pass for some
-    dozens of steps. Where columns are nearly dependent it is compressed by an orthogonal factorization, so that no
-    digits are lost. Sparse input is centered implicitly, float32 stays float32. Under scikit-learn's
+    table with up to 600 columns and eight times as many rows, and any that is read in blocks of rows, is compressed
+    first, in one pass of O(n_samples n_features^2), to a square one with the same norms and angles; leave-one-out
+    errors take another pass for some dozens of steps. Where columns are nearly dependent it is compressed by an
+    orthogonal factorization, so that no digits are lost. Sparse input is centered implicitly, float32 stays float32. Under scikit-learn's
     ``array_api_dispatch`` the search runs where ``X`` lives.
 
     Deviations from the paper: several classes at once; the search ends when the target is explained to rounding or all
