@@ -74,8 +74,8 @@ class GramSchmidt(LeastSquaresRanker):
     table with up to 600 columns and eight times as many rows, and any that is read in blocks of rows, is compressed
     first, in one pass of O(n_samples n_features^2), to a square one with the same norms and angles; leave-one-out
     errors take another pass for some dozens of steps. Where columns are nearly dependent it is compressed by an
-    orthogonal factorization, so that no digits are lost. Sparse input is centered implicitly, float32 stays float32. Under scikit-learn's
-    ``array_api_dispatch`` the search runs where ``X`` lives.
+    orthogonal factorization, so that no digits are lost. Sparse input is centered implicitly, float32 stays float32.
+    Under scikit-learn's ``array_api_dispatch`` the search runs where ``X`` lives.
 
     Deviations from the paper: several classes at once; the search ends when the target is explained to rounding or all
     remaining candidates are redundant, so the order may be shorter than the list of features.
