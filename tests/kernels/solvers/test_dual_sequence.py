@@ -36,6 +36,7 @@ def test_every_solution_is_that_of_the_problem_without_the_features(loss, free):
     machine, X, y = a_problem(loss, free=free)
     places = np.argsort((X @ machine.v) ** 2)[:12].tolist()
     ahead = DualSequence(machine, X, len(places))
+    ahead.prepare(np.array(places))
     assert all(ahead.eliminate(place) for place in places)
     n_solved = ahead.solve()
     assert n_solved > 0
@@ -53,6 +54,7 @@ def test_the_machine_goes_on_from_what_was_taken():
     machine, X, _ = a_problem("squared_hinge", free=True)
     places = np.argsort((X @ machine.v) ** 2)[:6].tolist()
     ahead = DualSequence(machine, X, len(places))
+    ahead.prepare(np.array(places))
     assert all(ahead.eliminate(place) for place in places)
     ahead.solve()
     ahead.take(), ahead.take(), ahead.take()
@@ -70,6 +72,7 @@ def test_a_change_of_the_working_set_ends_the_sequence():
     machine, X, y = a_problem("squared_hinge", free=True, n=40, d=30)
     places = np.argsort(-((X @ machine.v) ** 2))[:10].tolist()  # large weights, so that outputs change much
     ahead = DualSequence(machine, X, len(places))
+    ahead.prepare(np.array(places))
     n_added = sum(ahead.eliminate(place) for place in places)
     n_solved = ahead.solve()
     assert n_solved < n_added

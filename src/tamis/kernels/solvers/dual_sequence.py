@@ -40,6 +40,8 @@ class DualSequence:
     ----------
     sequence : EliminationSequence
         Weights of the candidates.
+    is_prepared : ndarray of bool of shape (n_candidates,)
+        Which of them may be eliminated next.
     dual : ndarray of shape (n_eliminations, n)
         The dual variables after each elimination, from :meth:`solve` on.
     """
@@ -50,28 +52,32 @@ class DualSequence:
         self._svm, self._columns = svm, columns
         free = svm.working_set.free
         self._rows = columns if free.size == svm.v.size and (np.diff(free) == 1).all() else columns[:, free]
-        self._solved: list[np.ndarray] = []
+        self.is_prepared = np.zeros(len(columns), dtype=bool)
+        self._prepared: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # B x and its row of A, for some of the places
         self.sequence = EliminationSequence(columns @ svm.v, n_most)
         self._n_taken = 0
 
-    def eliminate(self, place: int) -> bool:
-        """Add an elimination to the sequence; False where rounding would decide on the weights after it."""
+    def prepare(self, places: np.ndarray) -> None:
+        """Compute rows of A, in two products for all of these places."""
         inverse = self._svm.inverse
-        solved = inverse.matrix @ inverse.bordered(0.0, self._rows[place])
-        row = self._rows @ solved[inverse.border :]
-        np.negative(row, out=row)
-        row[place] += 1.0
-        if not self.sequence.eliminate(place, row):
-            return False
-        self._solved.append(solved)
-        return True
+        solved = self._rows[places] @ inverse.matrix[inverse.border :]
+        rows = solved[:, inverse.border :] @ self._rows.T
+        np.negative(rows, out=rows)
+        rows[np.arange(places.size), places] += 1.0
+        self.is_prepared[places] = True
+        self._prepared.update(zip(places.tolist(), zip(solved, rows, strict=True), strict=True))
+
+    def eliminate(self, place: int) -> bool:
+        """Add an elimination that was prepared to the sequence; False where rounding would decide on what follows."""
+        return self.sequence.eliminate(place, self._prepared[place][1])
 
     def solve(self) -> int:
         """Compute the solutions along the sequence; after how many eliminations the KKT conditions still hold."""
         svm, places = self._svm, self.sequence.places
         free, border = svm.working_set.free, svm.inverse.border
         factor = self.sequence.factor[:, places].T
-        self._directions = solve_triangular(factor, np.array(self._solved[: len(places)]), lower=True)
+        solved = np.array([self._prepared[place][0] for place in places])
+        self._directions = solve_triangular(factor, solved, lower=True)
         steps = solve_triangular(factor, self._columns[places] @ svm.v, lower=True)[:, None] * self._directions
         np.cumsum(steps, axis=0, out=steps)
         self.dual = np.tile(svm.v, (len(places), 1))

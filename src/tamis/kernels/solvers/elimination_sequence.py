@@ -39,6 +39,7 @@ class EliminationSequence:
     def __init__(self, w: np.ndarray, n_most: int) -> None:
         self.w = w
         self.places: list[int] = []
+        self._remains = np.ones(w.size)  # zero where an entry was eliminated
         self._factor, self._minima = np.zeros((n_most, w.size)), np.zeros((n_most, w.size))
 
     @property
@@ -59,10 +60,11 @@ class EliminationSequence:
         if not pivot > _MIN_PIVOT * float(row[place]):
             return False
         column /= math.sqrt(pivot)
+        column *= self._remains  # what rounding leaves of those eliminated before
         self.w = self.w - column * (self.w[place] / column[place])
+        self._remains[place] = 0.0
+        self.w *= self._remains
         self.places.append(place)
-        column[self.places[:-1]] = 0.0  # what rounding leaves
-        self.w[self.places] = 0.0
         self._factor[t], self._minima[t] = column, self.w
         return True
 

@@ -204,8 +204,7 @@ class DualSVM:
         if self.total is not None:
             error = np.abs(self.total - dual.sum(axis=1)) / np.maximum(1.0, np.abs(dual).max(axis=1))
             largest = np.maximum(largest, error)
-        is_inside = np.array([box.contains(values) for values in dual[:, box.free]], dtype=bool)
-        return np.where(is_inside, largest, np.inf)
+        return np.where(box.contain(dual), largest, np.inf)
 
     # The active-set method.
 

@@ -128,13 +128,18 @@ class PrimalLinearModel(LinearModel):
 
     def eliminate(self, eliminated: np.ndarray, columns: Any, kept: np.ndarray, table: Any) -> None:
         """Remove the entries ``eliminated``, with these ``columns``; ``table`` holds those ``kept``, in their order."""
-        self.f -= self.w[eliminated] @ columns
+        leaving, self.w = self.w[eliminated], self.w[kept]
+        self.f -= leaving @ columns
         if self._curvature is not None:
             across = self.inverse[np.ix_(kept, eliminated)]
-            inner = self.inverse[np.ix_(eliminated, eliminated)]
+            solved = np.linalg.solve(self.inverse[np.ix_(eliminated, eliminated)], across.T)
             self.inverse = self.inverse[np.ix_(kept, kept)]
-            self.inverse -= across @ np.linalg.solve(inner, across.T)
-        self.w, self.penalty, self.table = self.w[kept], self.penalty[kept], table
+            self.inverse -= across @ solved
+            # the minimum if no row crosses the margin; far more rows would, were the other weights left as they are
+            step = -(leaving @ solved)
+            self.w += step
+            self.f += step @ table
+        self.penalty, self.table = self.penalty[kept], table
         self._gradient_unit, self._norm2 = self._gradient_unit[kept], self._norm2[kept]
         self._n_downdates += 1
         if self._n_downdates >= _MAX_DOWNDATES:

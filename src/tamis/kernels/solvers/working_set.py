@@ -58,6 +58,11 @@ class WorkingSet:
         """Another list of free variables."""
         self.free, self._free_signs, self._free_upper = free, self.signs[free], self.upper[free]
 
+    def set_free(self, is_free: np.ndarray) -> None:
+        """Free these variables; the others are at their lower bounds."""
+        self.feasible_direction = np.where(is_free, 0.0, self.signs)
+        self.replace(np.flatnonzero(is_free))
+
     @property
     def is_at_bound(self) -> np.ndarray:
         """Which variables are not free."""
@@ -89,6 +94,13 @@ class WorkingSet:
         return not self._has_upper_bounds or bool(
             values.max() <= self._smallest_upper or (values <= self._free_upper).all()
         )
+
+    def contain(self, points: np.ndarray) -> np.ndarray:
+        """Which points, one in each row, have their free variables inside the box."""
+        if not self.is_bounded:
+            return np.ones(len(points), dtype=bool)
+        inside = (self.signs * points)[:, self.free]
+        return (inside.min(axis=1, initial=0.0) >= 0) & (inside <= self._free_upper).all(axis=1)
 
     def ratio_test(self, values: np.ndarray, direction: np.ndarray, max_step: float) -> tuple[float, int]:
         """Longest step of the free variables inside the box, and the position of the one that blocks; -1 if none."""

@@ -23,8 +23,10 @@ from tamis.kernels.arrays.tolerances import NEGLIGIBLE_WEIGHT2, TIE, WEIGHT_ERRO
 
 _MIN_CANDIDATES = 512
 _FEATURES_PER_CANDIDATE = 8  # or one in so many of the remaining features
+_FEATURES_PER_SUSPECT = 8  # with more suspects, all weights are computed
 _MAX_IN_VAIN = 8  # passes, after which candidates are copied only once in so many
 _SUSPECTS_AT_A_TIME = 1024
+_TURNS_AT_A_TIME = 16
 _COMPACT = 0.7  # fraction of remaining rows below which the table is copied without the eliminated ones
 
 
@@ -51,6 +53,7 @@ class WeightSearch:
         self._row = np.arange(table.shape[0])  # of every feature in the table
         self._is_remaining = np.ones(table.shape[0], dtype=bool)
         self._norm = row_norms(table)
+        self._V_at_end: np.ndarray | None = None  # where all weights were computed last, but for :meth:`least`
         self._drop_candidates()
 
     @property
@@ -74,16 +77,23 @@ class WeightSearch:
         if self._candidate_table is not None:
             squares = squared_weights(self._candidate_table, V)
             squares += self._elimination_penalty
-            least = float(squares.min())
             drift = (V - self._V_at_pass).ravel()
-            limit = self._least_other - self._largest_norm * math.sqrt(
-                float(drift @ drift)
-            )  # least weight of any other
-            if limit > 0 and self._with_ties(least) < limit**2:
+            bound = self._least_of_others - self._norm * math.sqrt(float(drift @ drift))  # of any other's weight
+            suspects = np.flatnonzero(bound <= math.sqrt(self._with_ties(float(squares.min()))))
+            if suspects.size <= self.n_remaining // _FEATURES_PER_SUSPECT:
                 self._n_passes_in_vain = 0
-                return self._pick(squares)
+                return self._pick_among(squares, suspects, V)
         squares = self._choose_candidates(V)
-        return self._pick(squares)
+        return self._pick(squares, self._candidate_rows)
+
+    def _pick_among(self, squares: np.ndarray, suspects: np.ndarray, V: np.ndarray) -> tuple[int, float]:
+        """The least of the candidates and of other rows of the table."""
+        if not suspects.size:
+            return self._pick(squares, self._candidate_rows)
+        rows = np.concatenate([self._candidate_rows, suspects])
+        ascending = np.argsort(rows)
+        squares = np.concatenate([squares, squared_weights(self._table[suspects], V)])
+        return self._pick(squares[ascending], rows[ascending])
 
     def rounding_tol(self, V: np.ndarray) -> float:
         """Squared weight that rounding alone explains."""
@@ -94,8 +104,10 @@ class WeightSearch:
         row = self._row[feature]
         self._is_remaining[row] = False
         self.n_remaining -= 1
-        if self._candidate_table is not None and self._candidate[row] >= 0:
-            self._elimination_penalty[self._candidate[row]] = np.inf
+        if self._candidate_table is not None:
+            self._least_of_others[row] = np.inf
+            if self._candidate[row] >= 0:
+                self._elimination_penalty[self._candidate[row]] = np.inf
         return self._table[row]
 
     def remove(self, features: np.ndarray) -> Any:
@@ -104,6 +116,7 @@ class WeightSearch:
         self._is_remaining[rows] = False
         self.n_remaining -= rows.size
         if self._candidate_table is not None:
+            self._least_of_others[rows] = np.inf
             candidates = self._candidate[rows]
             self._elimination_penalty[candidates[candidates >= 0]] = np.inf
         return self._table[rows]
@@ -113,10 +126,11 @@ class WeightSearch:
 
         At most ``n_most`` but for ties. They stand in for all features in :meth:`n_certain` and :meth:`pick_place`.
         """
-        self.n_passes += 1
         self._compact(_COMPACT)
         self._drop_candidates()
-        self._squares_at_pass = np.where(self._is_remaining, squared_weights(self._table, V), np.inf)
+        if self._V_at_end is None or not np.array_equal(V, self._V_at_end):
+            self._pass(V)
+        self._squares_at_pass = np.where(self._is_remaining, self._squares_at_end, np.inf)
         self._set_weight2_tol(self._squares_at_pass, V)
         self._V_at_pass = V.copy()
         if n_most < self.n_remaining:
@@ -134,25 +148,35 @@ class WeightSearch:
     def n_certain(self, duals: np.ndarray, least: np.ndarray) -> int:
         """How many of several models in turn have no feature as small as ``least`` but those that were chosen.
 
-        ``duals`` has the shape (n_turns, n_models, n_samples), ``least`` holds a squared weight for each turn.
+        ``duals`` has the shape (n_turns, n_models, n_samples), ``least`` holds a squared weight for each turn. Weights
+        of all features are known at the last pass and computed for the last turn, which bounds those in between; those
+        of the features that these bounds do not exclude are computed for all turns.
         """
-        limit = self._with_ties(least)
-        drift = np.sqrt(((duals - self._V_at_pass) ** 2).sum(axis=(1, 2)).max())
+        self._pass(duals[-1])
+        limit = np.sqrt(self._with_ties(least))
+        ends = [(self._squares_at_pass, self._V_at_pass), (self._squares_at_end, self._V_at_end)]
+        drifts = [np.sqrt(((duals - V) ** 2).sum(axis=(1, 2))) for _, V in ends]
         is_other = self._is_remaining.copy()
         is_other[self._chosen_rows] = False
-        bound = np.sqrt(np.where(is_other, self._squares_at_pass, np.inf)) - self._norm * drift
-        suspects = np.flatnonzero(bound <= np.sqrt(limit.max()))
+        others = np.flatnonzero(is_other)
+        roots, norm = [np.sqrt(squares[others]) for squares, _ in ends], self._norm[others]
+        suspects = others[_may_fall_below(limit, norm, roots, drifts)]
         n_turns = len(least)
         for part in blocks(suspects.size, _SUSPECTS_AT_A_TIME):
             table = self._table[suspects[part]]
             squares = sum((table @ duals[:n_turns, m].T) ** 2 for m in range(duals.shape[1]))
-            is_certain = np.asarray(squares).min(axis=0) > limit[:n_turns]
+            is_certain = np.asarray(squares).min(axis=0) > limit[:n_turns] ** 2
             n_turns = n_turns if is_certain.all() else int(np.argmin(is_certain))
         return n_turns
 
     def rows(self, features: np.ndarray) -> Any:
         """Rows of the table."""
         return self._table[self._row[features]]
+
+    def _pass(self, V: np.ndarray) -> None:
+        """Compute the weights of all features."""
+        self.n_passes += 1
+        self._squares_at_end, self._V_at_end = squared_weights(self._table, V), V.copy()
 
     def _with_ties(self, least: Any) -> Any:
         """Squared weight up to which features are as small as the least, but for rounding."""
@@ -161,9 +185,10 @@ class WeightSearch:
     def _set_weight2_tol(self, squares: np.ndarray, V: np.ndarray) -> None:
         self._weight2_tol = max(NEGLIGIBLE_WEIGHT2 * float(squares[self._is_remaining].max()), self.rounding_tol(V))
 
-    def _pick(self, squares: np.ndarray) -> tuple[int, float]:
-        last = self.pick_place(squares)  # candidates ascend
-        return int(self._features[self._candidate_rows[last]]), float(squares[last])
+    def _pick(self, squares: np.ndarray, rows: np.ndarray) -> tuple[int, float]:
+        """The least, given rows of the table in ascending order."""
+        last = self.pick_place(squares)
+        return int(self._features[rows[last]]), float(squares[last])
 
     def _drop_candidates(self) -> None:
         self._candidate_table: Any = None
@@ -174,18 +199,14 @@ class WeightSearch:
         self._compact(_COMPACT)
         squares = np.where(self._is_remaining, squared_weights(self._table, V), np.inf)
         self._set_weight2_tol(squares, V)
-        self._least_other, self._largest_norm = np.inf, 0.0
         n_candidates = max(_MIN_CANDIDATES, self.n_remaining // _FEATURES_PER_CANDIDATE)
-        others = np.zeros(0, dtype=bool)
+        self._least_of_others = np.sqrt(squares)
         if n_candidates < self.n_remaining:
             highest = self._with_ties(np.partition(squares, n_candidates - 1)[n_candidates - 1])
-            others = self._is_remaining & (squares > highest)
             self._candidate_rows = np.flatnonzero(squares <= highest)
         else:
             self._candidate_rows = np.flatnonzero(self._is_remaining)
-        if others.any():
-            self._least_other = float(np.sqrt(squares[others].min()))
-            self._largest_norm = float(self._norm[others].max())
+        self._least_of_others[self._candidate_rows] = np.inf
         self._n_passes_in_vain += 1
         if self._n_passes_in_vain > _MAX_IN_VAIN and self._n_passes_in_vain % _MAX_IN_VAIN:
             self._drop_candidates()
@@ -205,7 +226,19 @@ class WeightSearch:
         )
         self._row[self._features] = np.arange(self._features.size)
         self._is_remaining = np.ones(self._features.size, dtype=bool)
+        self._V_at_end = None
         self._drop_candidates()
+
+
+def _may_fall_below(
+    limit: np.ndarray, norm: np.ndarray, roots: list[np.ndarray], drifts: list[np.ndarray]
+) -> np.ndarray:
+    """Which features may have weights below the limit of some turn, given theirs at two points and the way to these."""
+    below = np.zeros(norm.size, dtype=bool)
+    for part in blocks(limit.size, _TURNS_AT_A_TIME):
+        bounds = [root - norm * drift[part].max() for root, drift in zip(roots, drifts, strict=True)]
+        below |= np.maximum(*bounds) <= limit[part].max()
+    return below
 
 
 def squared_weights(table: Any, V: np.ndarray) -> np.ndarray:

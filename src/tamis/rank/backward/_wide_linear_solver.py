@@ -9,6 +9,7 @@ from scipy import sparse
 
 from tamis.kernels.solvers.dual_sequence import DualSequence
 from tamis.kernels.solvers.gram import DenseGram, add_square
+from tamis.kernels.solvers.principal_pivoting import BlockPivoting, can_pivot
 from tamis.kernels.solvers.svm_dual import DualSVM
 from tamis.rank.backward._elimination_solver import (
     RowGroup,
@@ -21,9 +22,9 @@ from tamis.rank.backward._elimination_solver import (
 from tamis.rank.backward._learners import Learner, Subproblem
 from tamis.rank.backward._weight_search import WeightSearch
 
-_MIN_AHEAD, _MAX_AHEAD = 8, 64  # eliminations that are solved together
-_MIN_CANDIDATES, _MAX_CANDIDATES = 256, 512  # among which the features are that leave
-_FEATURES_PER_CANDIDATE = 6  # or one in so many of the remaining features
+_MIN_AHEAD, _MAX_AHEAD = 24, 128  # eliminations that are solved together
+_CANDIDATES_PER_ELIMINATION = 4  # among which the features are that leave
+_FEW_PREPARED = 16  # features whose elimination is prepared in one product, after those of least weight at first
 _MAX_RANK_ONE = 4  # columns that are subtracted one by one; more are subtracted in one product
 
 
@@ -49,10 +50,14 @@ class WideLinearSolver(SubproblemSolver):
             gram = DenseGram(principal_submatrix(matrix, rows))
             models = [pose_dual(gram, subproblem, learner, tol, max_iter) for subproblem in members]
             self.groups.append(RowGroup(rows, gram, models))
-        self._can_look_ahead = not self.is_sparse and all(isinstance(model, DualSVM) for model in self.models)
+        is_dual_svm = not self.is_sparse and all(isinstance(model, DualSVM) for model in self.models)
+        self._can_look_ahead = is_dual_svm
+        self._can_pivot = is_dual_svm and all(can_pivot(model) for model in self.models)
         self._n_ahead = _MAX_AHEAD  # eliminations to be solved together next
         self._ahead: list[tuple[int, float]] = []  # features whose elimination is solved, and their criteria
         self._sequences: list[DualSequence] = []
+        self._pivoting: list[BlockPivoting] = []
+        self._n_unchanged = 0  # eliminations in a row that changed no working set, when they are solved one by one
         self._taken: list[np.ndarray] = []  # columns that were eliminated so, and are still in the kernel matrices
         self._solve()
 
@@ -90,23 +95,13 @@ class WideLinearSolver(SubproblemSolver):
 
         Otherwise the small matrix of the last features would be a difference of large ones, and lose its digits.
         """
-        if features.size == 1 and self._take(int(features[0])):
+        if features.size == 1:
+            self._remove_one(int(features[0]))
             return
         self._downdate()
-        if features.size == 1 and 2 * (self.search.n_remaining - 1) > self._n_at_computation:
-            n_iter = self.n_iter
-            self._subtract(_dense(self.search.remove_one(int(features[0]))).ravel())
-            self._solve()
-            if self.n_iter - n_iter <= len(self.models):  # no working set has changed
-                self._n_ahead = max(2, 2 * self._n_ahead)
-            return
         eliminated = self.search.remove(features)
-        n_remaining = self.search.n_remaining
-        if 2 * n_remaining <= self._n_at_computation:
-            self._n_at_computation = n_remaining
-            matrix = self._compute_gram()
-            for group in self.groups:
-                self._replace_kernel(group, principal_submatrix(matrix, group.rows))
+        if 2 * self.search.n_remaining <= self._n_at_computation:
+            self._recompute()
         elif features.size > _MAX_RANK_ONE:
             for group in self.groups:
                 self._subtract_many(group, eliminated[:, group.rows])
@@ -115,19 +110,39 @@ class WideLinearSolver(SubproblemSolver):
                 self._subtract(column)
         self._solve()
 
+    def _remove_one(self, feature: int) -> None:
+        if self._take(feature):
+            return
+        if 2 * self.search.n_remaining <= self._n_at_computation:
+            self._downdate()
+            self._recompute()
+        if self._can_pivot:
+            self._pivot(feature)
+            return
+        self._downdate()
+        n_iter = self.n_iter
+        self._subtract(_dense(self.search.remove_one(feature)).ravel())
+        self._solve()
+        self._count_unchanged(self.n_iter - n_iter <= len(self.models))
+
+    def _recompute(self) -> None:
+        """Compute the Gram matrix of the remaining features anew."""
+        self._n_at_computation = self.search.n_remaining
+        matrix = self._compute_gram()
+        for group in self.groups:
+            self._replace_kernel(group, principal_submatrix(matrix, group.rows))
+
     def _look_ahead(self) -> bool:
         """Solve the eliminations that follow together; False where none could be.
 
         Each is verified: the KKT conditions hold without a change of a working set, and no other feature is as small as
         the one that leaves. Where they do not hold, fewer are solved together the next time.
         """
-        if not self._can_look_ahead:
+        n_most = min(self._n_ahead, _MAX_AHEAD, self.search.n_remaining - 1 - self._n_at_computation // 2)
+        if not self._can_look_ahead or n_most < _MIN_AHEAD:
             return False
         self._downdate()
-        n_most = min(self._n_ahead, _MAX_AHEAD, self.search.n_remaining - 1 - self._n_at_computation // 2)
-        if n_most < _MIN_AHEAD:
-            return False
-        n_candidates = min(max(_MIN_CANDIDATES, self.n_features // _FEATURES_PER_CANDIDATE), _MAX_CANDIDATES)
+        n_candidates = _CANDIDATES_PER_ELIMINATION * n_most
         chosen = self.search.choose_candidates(self.dual_variables(), n_candidates)
         table = self.search.rows(chosen)
         self._sequences = [
@@ -138,7 +153,7 @@ class WideLinearSolver(SubproblemSolver):
         if n_solved > 1:
             n_solved = 1 + self.search.n_certain(self._duals()[: n_solved - 1], np.array(criteria[1:n_solved]))
         self._ahead = list(zip(chosen[places[:n_solved]].tolist(), criteria[:n_solved], strict=True))
-        self._n_ahead = 2 * n_solved
+        self._n_ahead, self._n_unchanged = 2 * n_solved, 0
         return n_solved > 0
 
     def _predict(self, n_most: int) -> tuple[list[int], list[float]]:
@@ -146,19 +161,32 @@ class WideLinearSolver(SubproblemSolver):
         sequences = [each.sequence for each in self._sequences]
         places: list[int] = []
         criteria: list[float] = []
+        n_prepared = n_most
+        eliminated = np.zeros(sequences[0].w.size)  # infinite for those that are
         while len(places) < n_most:
             squares = np.square(sequences[0].w)
             for sequence in sequences[1:]:
                 squares += sequence.w**2
-            squares[places] = np.inf
+            squares += eliminated
             place = self.search.pick_place(squares)
-            if not all(sequence.eliminate(place) for sequence in self._sequences):
+            if not self._sequences[0].is_prepared[place]:
+                self._prepare(place, squares, n_prepared)
+                n_prepared = _FEW_PREPARED
+            if not all(each.eliminate(place) for each in self._sequences):
                 break
             places.append(place)
             criteria.append(float(squares[place]))
+            eliminated[place] = np.inf
         for sequence in sequences:
             sequence.truncate(len(places))
         return places, criteria
+
+    def _prepare(self, place: int, squares: np.ndarray, n_prepared: int) -> None:
+        """Prepare the elimination of one candidate, and of others that are likely to follow."""
+        unprepared = np.flatnonzero(~self._sequences[0].is_prepared)
+        likely = unprepared[np.argsort(squares[unprepared])[:n_prepared]]
+        for sequence in self._sequences:
+            sequence.prepare(np.union1d(likely, place))
 
     def _duals(self) -> np.ndarray:
         """Dual variables of all models after each elimination of the sequences."""
@@ -179,15 +207,54 @@ class WideLinearSolver(SubproblemSolver):
         self._record()
         return True
 
+    def _pivot(self, feature: int) -> None:
+        """Eliminate one feature by block principal pivoting.
+
+        Where the pivots do not come to an end, the active-set method goes on from the last solution.
+        """
+        if not self._pivoting:
+            self._downdate()
+            self._pivoting = [BlockPivoting(model) for model in self.models]
+        column = self.search.remove_one(feature).copy()
+        self._taken.append(column)
+        rows_of_models = [group.rows for group in self.groups for _ in group.models]
+        pairs = zip(self._pivoting, rows_of_models, strict=True)
+        if not all(pivoting.eliminate(column[rows]) for pivoting, rows in pairs):
+            self._pivoting = []
+            self._downdate()
+            for model in self.models:
+                model.refactorize()
+            self._solve()
+            return
+        self._record()
+        self._count_unchanged(all(pivoting.n_exchanged == 0 for pivoting in self._pivoting))
+        if any(pivoting.is_due for pivoting in self._pivoting):
+            self._subtract_taken()
+            for pivoting in self._pivoting:
+                pivoting.update()
+
+    def _count_unchanged(self, is_unchanged: bool) -> None:
+        """Look ahead again once as many eliminations in a row as are worth it have changed no working set."""
+        self._n_unchanged = self._n_unchanged + 1 if is_unchanged else 0
+        self._n_ahead = max(self._n_ahead, 2 * self._n_unchanged) if self._n_unchanged >= _MIN_AHEAD else 1
+
     def _downdate(self) -> None:
         """Let kernel matrices and their inverses follow the eliminations that were taken."""
+        n_taken = len(self._taken)
+        self._subtract_taken()
+        for pivoting in self._pivoting:
+            pivoting.release()
+        for sequence in self._sequences if n_taken else []:
+            sequence.downdate()
+        self._ahead, self._sequences, self._pivoting = [], [], []
+
+    def _subtract_taken(self) -> None:
+        """Let kernel matrices follow the eliminations that were taken."""
         if self._taken:
             columns = np.array(self._taken)
             for group in self.groups:
                 group.data.replace(group.data.matrix - columns[:, group.rows].T @ columns[:, group.rows])
-            for sequence in self._sequences:
-                sequence.downdate()
-        self._ahead, self._sequences, self._taken = [], [], []
+        self._taken = []
 
     def _compute_gram(self) -> np.ndarray:
         table = self.search.table
