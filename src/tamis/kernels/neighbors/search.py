@@ -6,7 +6,7 @@
 3. Where the bound cannot exclude that another row is nearer, because points nearly coincide, or as near, because
    distances tie, all rows that may lie within the radius of the neighbors found are compared in the same way.
 
-Ties go to the lowest row. On an accelerator all of this happens where the table lives, a block of the product at a time;
+Ties go to the lowest row. On an accelerator all of this happens where the table lives, a block of products at a time;
 what is compared there in the third step are products in double precision, and only pairs that these leave come back.
 """
 
