@@ -9,10 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from tamis._sklearn import is_torch_array, move_to
 
 Array = Any  # an array of any Array-API namespace
+
+
+def is_on_host(X: Any) -> bool:
+    """Whether a table is one of numpy or scipy; others may live on an accelerator, and belong to one thread."""
+    return isinstance(X, np.ndarray) or sparse.issparse(X)
 
 
 def to_numpy(values: Array) -> np.ndarray:

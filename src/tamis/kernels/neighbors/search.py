@@ -163,7 +163,7 @@ def _search_device(X: Array, query: Array, n_candidates: int) -> tuple[Array, Ar
     As in :func:`_nearest_in_wide`, the rounding of a pair is relative to the norms of these two.
     """
     xp, _, device = get_namespace_and_device(X)
-    X, query = (_in_full_precision(xp, device, table) for table in (X, query))
+    X, query = (in_full_precision(xp, device, table) for table in (X, query))
     norm2, query_norm2 = xp.sum(X * X, axis=1), xp.sum(query * query, axis=1)
     kept = 1.0 - _relative_rounding(X.shape[1], _unit_of(xp, X.dtype))
     indices, farthest = [], []
@@ -180,7 +180,7 @@ def _unit_of(xp: Any, dtype: Any) -> float:
     return 2.0 ** (-24 if dtype == xp.float32 else -53)
 
 
-def _in_full_precision(xp: Any, device: Any, X: Array) -> Array:
+def in_full_precision(xp: Any, device: Any, X: Array) -> Array:
     """A table whose products keep the digits of its type, to which torch may be told to prefer speed."""
     if X.dtype == xp.float32 and getattr(xp, "get_float32_matmul_precision", lambda: "highest")() != "highest":
         return xp.astype(X, max_precision_float_dtype(xp, device))
