@@ -295,7 +295,8 @@ def _pairs_on_host(X: Any, queries: Any, rows: np.ndarray, radius: np.ndarray) -
     distance2 = query_norm2[:, None] + norm2[None, :] - 2.0 * product
     unit = 2.0**-53 if sparse.issparse(X) else _unit_of(np, X.dtype)
     rounding = _relative_rounding(X.shape[1], unit) * (query_norm2 + norm2.max()) + _RADIUS_ERROR * radius**2
-    return np.nonzero(distance2 <= (radius**2 + rounding)[:, None])
+    i, j = np.nonzero(distance2 <= (radius**2 + rounding)[:, None])
+    return i, j
 
 
 def _pairs_on_device(X: Array, queries: Array, rows: Array, radius: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
