@@ -203,7 +203,9 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             scores, copy_scores = statistics_of_draws(feature_scores, copy_scores, ranker)
             n_drawn = len(feature_scores)
             if ranker.one_shot:  # what the method left out of its order, though it has a score, stays out
-                scores[np.setdiff1d(np.arange(scores.size), ranking.order)] = -np.inf
+                is_ranked = np.zeros(scores.size, dtype=bool)
+                is_ranked[ranking.order] = True
+                scores = np.where(is_ranked, scores, -np.inf)
             else:
                 scores = _lowest_of_copies_first(scores, candidates)
             p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=candidates.keep.tolist())
@@ -315,7 +317,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         steps = {step.feature: step for step in ranking.path}
         order = np.argsort(-scores, kind="stable")
         order = order[scores[order] > -np.inf]
-        path = tuple(steps[j] for j in order if j in steps)
+        path = tuple(steps[j] for j in order.tolist() if j in steps) if steps else ()
         steadier = arranged(Ranking(order, reported, path, ranking.certificate, notes=ranking.notes), candidates)
         order = steadier.order
         p_values = p_values.copy()
