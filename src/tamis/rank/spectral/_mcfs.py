@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
-from tamis._sklearn import Interval, get_namespace_and_device, max_precision_float_dtype, safe_indexing
+from tamis._sklearn import Interval, get_namespace_and_device, safe_indexing
 from tamis.base import Candidates, Ranking, track
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.scaling import center_varying
 from tamis.kernels.arrays.tolerances import TIE
-from tamis.kernels.arrays.transfer import from_numpy, is_on_host, to_numpy
+from tamis.kernels.arrays.transfer import from_numpy, is_on_host, like, to_numpy
 from tamis.kernels.graph.affinity import informative_eigenvectors, inverse_root
 from tamis.rank._row_sample import note_rows
 from tamis.rank.spectral._base import GraphRanker
@@ -247,9 +247,3 @@ def kkt_violation(Z: Any, y: np.ndarray, a: np.ndarray, beta: float) -> float:
     gradient, start = (2.0 * to_numpy(Z.T @ each) for each in (target - Z @ weights, target))
     excess = np.where(a != 0, np.abs(gradient - beta * np.sign(a)), np.maximum(np.abs(gradient) - beta, 0.0))
     return float(excess.max() / max(np.abs(start).max(), np.finfo(float).tiny))
-
-
-def like(values: np.ndarray, X: Any) -> Any:
-    """An array of numpy in the namespace, and on the device, of another."""
-    xp, _, device = get_namespace_and_device(X)
-    return from_numpy(values, xp, device, max_precision_float_dtype(xp, device))
