@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn import config_context
 
+from tamis._sklearn import get_namespace_and_device
 from tamis.kernels.neighbors import search as module
 from tamis.kernels.neighbors.search import nearest_neighbors
 from tests.oracles import neighbors as oracle
@@ -136,11 +137,19 @@ def test_single_precision_on_a_device_is_exact_where_its_products_cannot_tell(co
         np.testing.assert_allclose(np.asarray(distances), expected[1], rtol=1e-4)
 
 
-def test_neighbors_do_not_depend_on_the_precision_that_torch_was_told_to_multiply_with(monkeypatch):
+@pytest.mark.parametrize("is_told", [True, False])
+def test_neighbors_do_not_depend_on_the_precision_that_torch_was_told_to_multiply_with(is_told, monkeypatch):
+    def precision():
+        if is_told:
+            return "medium"
+        raise RuntimeError("mix of the legacy and new APIs")
+
     X = np.random.RandomState(0).standard_normal((30, 50)).astype(np.float32)
     expected = nearest_neighbors(X, 3)
-    monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "medium")
     with config_context(array_api_dispatch=True):
+        xp, _, device = get_namespace_and_device(torch.asarray(X))
+        monkeypatch.setattr(xp, "get_float32_matmul_precision", precision)
+        assert module.in_full_precision(xp, device, torch.asarray(X)).dtype == torch.float64
         np.testing.assert_array_equal(np.asarray(nearest_neighbors(torch.asarray(X), 3)[0]), expected[0])
 
 

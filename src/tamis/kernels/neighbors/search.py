@@ -182,9 +182,17 @@ def _unit_of(xp: Any, dtype: Any) -> float:
 
 def in_full_precision(xp: Any, device: Any, X: Array) -> Array:
     """A table whose products keep the digits of its type, to which torch may be told to prefer speed."""
-    if X.dtype == xp.float32 and getattr(xp, "get_float32_matmul_precision", lambda: "highest")() != "highest":
+    if X.dtype == xp.float32 and not _multiplies_fully(xp):
         return xp.astype(X, max_precision_float_dtype(xp, device))
     return X
+
+
+def _multiplies_fully(xp: Any) -> bool:
+    """Whether products of matrices in single precision round no factor to fewer digits."""
+    try:
+        return getattr(xp, "get_float32_matmul_precision", lambda: "highest")() == "highest"
+    except RuntimeError:  # torch does not tell once it was told otherwise for one kind of device
+        return False
 
 
 def _relative_rounding(n_columns: int, unit: float) -> float:
