@@ -1,5 +1,7 @@
 """Recursive feature elimination of arrays of other libraries than numpy, against that of numpy."""
 
+from functools import partial
+
 import array_api_strict
 import numpy as np
 import pytest
@@ -13,7 +15,8 @@ from tamis.kernels.arrays.transfer import to_numpy
 from tamis.rank.backward._device_table import DeviceTable
 from tamis.stop import CrossValidation, MonteCarloProbe
 
-CONTAINERS = pytest.mark.parametrize("container", [torch.asarray, array_api_strict.asarray], ids=["torch", "strict"])
+ON_DEVICE = partial(array_api_strict.asarray, device=array_api_strict.Device("device1"))  # refuses to mix with others
+CONTAINERS = pytest.mark.parametrize("container", [torch.asarray, ON_DEVICE], ids=["torch", "strict"])
 
 
 def data(n_rows=30, n_features=90, n_classes=2, dtype=float):

@@ -1,5 +1,7 @@
 """ReliefF of arrays of other libraries than numpy, against that of numpy."""
 
+from functools import partial
+
 import array_api_strict
 import numpy as np
 import pytest
@@ -11,7 +13,8 @@ from tamis.kernels.arrays.transfer import to_numpy
 from tamis.rank.relief import _device_rows
 from tamis.stop import MonteCarloProbe
 
-CONTAINERS = pytest.mark.parametrize("container", [torch.asarray, array_api_strict.asarray], ids=["torch", "strict"])
+ON_DEVICE = partial(array_api_strict.asarray, device=array_api_strict.Device("device1"))  # refuses to mix with others
+CONTAINERS = pytest.mark.parametrize("container", [torch.asarray, ON_DEVICE], ids=["torch", "strict"])
 
 
 def data(n_rows=60, n_features=7, n_classes=3, dtype=float):

@@ -1,5 +1,7 @@
 """Methods on a graph of the samples, on arrays of other libraries than numpy."""
 
+from functools import partial
+
 import array_api_strict
 import numpy as np
 import pytest
@@ -12,7 +14,8 @@ from tamis.kernels.graph import affinity
 from tamis.rank.spectral import _mcfs
 from tamis.rank.spectral._mcfs import lasso_weights, screened_lasso_weights
 
-CONTAINERS = pytest.mark.parametrize("container", [torch.asarray, array_api_strict.asarray], ids=["torch", "strict"])
+ON_DEVICE = partial(array_api_strict.asarray, device=array_api_strict.Device("device1"))  # refuses to mix with others
+CONTAINERS = pytest.mark.parametrize("container", [torch.asarray, ON_DEVICE], ids=["torch", "strict"])
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 WEIGHTS = ("heat", "binary", "cosine", "rbf", "class")
 
