@@ -197,5 +197,6 @@ def _nearest(distance2: Array, n_neighbors: int) -> Array:
     xp, _, device = get_namespace_and_device(distance2)
     rows = xp.arange(distance2.shape[0], device=device)
     tie_broken = distance2 + NEAREST_TIE * xp.mean(distance2) * xp.astype(rows, distance2.dtype)
-    tie_broken = xp.where(rows[:, None] == rows[None, :], xp.full_like(tie_broken, xp.inf), tie_broken)
+    infinite = xp.asarray(xp.inf, dtype=distance2.dtype, device=device)
+    tie_broken = xp.where(rows[:, None] == rows[None, :], infinite, tie_broken)
     return smallest(xp, tie_broken, n_neighbors)

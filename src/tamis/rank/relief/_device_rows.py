@@ -147,7 +147,8 @@ class DeviceNeighborSearch(NeighborSearch):
         else:
             distance = self._norm2[None, :] - 2.0 * (some @ self._points.T)
         everyone = xp.arange(self.Z.shape[0], dtype=place.dtype, device=self._device)
-        return xp.where(place[:, None] == everyone[None, :], xp.full_like(distance, xp.inf), distance)
+        infinite = xp.asarray(xp.inf, dtype=distance.dtype, device=self._device)
+        return xp.where(place[:, None] == everyone[None, :], infinite, distance)
 
     def distances_to(self, distance: Array, candidates: np.ndarray) -> Array:
         """The columns of :meth:`distances` that belong to some rows."""
