@@ -1,4 +1,4 @@
-"""Settings that must stand before scipy is imported; calls in the background that last."""
+"""Settings that must stand before scipy is imported; calls in the background that last; what leaves a device."""
 
 import os
 from types import SimpleNamespace
@@ -22,3 +22,24 @@ def calls_that_last(monkeypatch):
 
     monkeypatch.setattr(background, "wait", wait_longer)
     monkeypatch.setattr(l1_program, "_QUICK_SIZE", 0)
+
+
+@pytest.fixture
+def transfers(monkeypatch):
+    """Numbers of entries of the torch arrays that are turned into numpy, in their order, as a list that grows."""
+    import torch
+
+    sizes = []
+
+    def counted(name):
+        method = getattr(torch.Tensor, name)
+
+        def count(self, *args, **kwargs):
+            sizes.append(self.numel())
+            return method(self, *args, **kwargs)
+
+        return count
+
+    for name in ("cpu", "__dlpack__", "__array__", "tolist"):
+        monkeypatch.setattr(torch.Tensor, name, counted(name))
+    return sizes

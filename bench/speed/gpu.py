@@ -2,8 +2,10 @@
 
 20 000 x 100 000 in single precision, 8 GB, on the device; a pass is half of the time in which the table is copied, for
 a copy reads and writes it. AGNOS is given a table of 60 000 x 10 000 on the host, and its first steps, when all columns
-are in use, are compared with the bandwidth of the copy and with a large product in single precision. Both are measured
-in processes of their own; entries are medians, and the first call of a method, which loads kernels, stands beside them.
+are in use, are compared with the bandwidth of the copy and with a large product in single precision. Methods that
+compare each row with each, and an elimination from a wide table, have tables of their own; on smaller ones of the same
+kind they are compared with numpy on the processor. All are measured in processes of their own; entries are medians, and
+the first call of a method, which loads kernels, stands beside them.
 """
 
 import json
@@ -19,13 +21,23 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scipy reads it once, when it is
 import numpy as np
 import sklearn
 
-from bench.process import in_fresh_process
+from bench.process import in_fresh_process, timed
 from bench.table import Targets, note, show
-from tamis import AgnosS, CorrelationScore, FisherScore, GramSchmidt
+from tamis import RFE, AgnosS, CorrelationScore, FisherScore, GramSchmidt, LaplacianScore, ReliefF
+from tamis.assess import fit_score
+from tamis.stop import MonteCarloProbe
+
+Fit = Callable[[Any, np.ndarray], Any]  # of a table on a device or on the host and its target
 
 PARTS = {  # full size, and that of a quick run
     "methods": ((20_000, 100_000), (4000, 20_000)),
     "agnos": ((60_000, 10_000), (6000, 2000)),
+    "rows": ((20_000, 2000), (2000, 200)),
+    "wide": ((500, 100_000), (100, 2000)),
+}
+ON_HOST = {  # tables of which numpy takes seconds
+    "rows": ((10_000, 1000), (1000, 100)),
+    "wide": ((500, 20_000), (100, 1000)),
 }
 N_RELEVANT = 10
 MOST_PASSES = {"GramSchmidt": 50, "CorrelationScore, 10 kept": 10, "FisherScore, 10 kept": 10}
@@ -88,6 +100,59 @@ def methods(shape: tuple[int, int]) -> dict[str, Any]:
     }
 
 
+FITS: dict[str, dict[str, Fit]] = {  # figures to compare: columns that come first, or a score
+    "rows": {
+        "ReliefF, all rows": lambda X, y: ReliefF(stop=10, n_samples=None).fit(X, y > 0).order_[:10],
+        "ReliefF, a quantity": lambda X, y: ReliefF(stop=10, n_samples=None).fit(X, y).order_[:10],
+        "FIT of 100 features": lambda X, y: fit_score(X, np.arange(100)),
+        "LaplacianScore, all rows": lambda X, y: LaplacianScore(stop=10, max_samples=None).fit(X).order_[:10],
+        "CorrelationScore, 99 draws": lambda X, y: CorrelationScore(stop=MonteCarloProbe()).fit(X, y).order_[:10],
+    },
+    "wide": {
+        "RFE, a tenth at a time": lambda X, y: RFE(stop=10, step=0.1).fit(X, y > 0).order_[:10],
+        "CorrelationScore, 99 draws": lambda X, y: CorrelationScore(stop=MonteCarloProbe()).fit(X, y).order_[:10],
+    },
+}
+
+
+def beside_host(part: str, shape: tuple[int, int], on_host: tuple[int, int]) -> dict[str, Any]:
+    """Seconds of a pass and of each method; on a smaller table those of numpy, and whether results are the same."""
+    X, y = make_table(shape)
+    seconds = {name: seconds_of(lambda fit=fit: fit(X, y), n_times=3) for name, fit in FITS[part].items()}
+    found = {"pass": one_pass(X), "gigabytes": X.nbytes / 1e9, "seconds": seconds, "on_host": {}}
+    X, y = make_table(on_host)
+    host = X.cpu().numpy()
+    for name, fit in FITS[part].items():
+        fit(host[:100, :200], y[:100])  # loads modules
+        numpy_seconds, expected = timed(lambda fit=fit: fit(host, y))
+        median = seconds_of(lambda fit=fit: fit(X, y), n_times=3)[1]
+        is_same = np.allclose(as_floats(expected), as_floats(fit(X, y)), rtol=1e-4)
+        found["on_host"][name] = (numpy_seconds, median, bool(is_same))
+    return found
+
+
+def as_floats(figures: Any) -> np.ndarray:
+    """Figures of a method, wherever they are."""
+    return np.asarray(figures.cpu() if hasattr(figures, "cpu") else figures, dtype=float)
+
+
+def show_beside_host(part: str, found: dict[str, Any], *, quick: bool) -> None:
+    (n_samples, n_features), unit = PARTS[part][quick], found["pass"]
+    rows = [
+        (name, f"{1e3 * first:.1f}", f"{1e3 * median:.1f}", f"{median / unit:.0f}")
+        for name, (first, median) in found["seconds"].items()
+    ]
+    title = f"{n_samples} x {n_features}, {found['gigabytes']:.2f} GB, one pass {1e3 * unit:.3f} ms"
+    show(title, ("method", "first, ms", "ms", "passes"), rows)
+    n_samples, n_features = ON_HOST[part][quick]
+    rows = [
+        (name, f"{host:.2f}", f"{device:.3f}", f"{host / device:.1f}", "yes" if is_same else "no")
+        for name, (host, device, is_same) in found["on_host"].items()
+    ]
+    head = ("method", "numpy, s", "GPU, s", "ratio", "same result")
+    show(f"{n_samples} x {n_features}, numpy with {os.cpu_count()} cores", head, rows)
+
+
 def agnos(shape: tuple[int, int]) -> dict[str, float]:
     """Seconds of a fit, and which share of the device's speed the first steps reach."""
     import torch
@@ -135,7 +200,8 @@ def run(*, quick: bool = False) -> dict[str, Any]:
     if torch is None or not torch.cuda.is_available():
         note("There is no GPU that torch could use: nothing to measure.")
         return {"bench": "gpu", "reached": True}
-    found = {part: in_fresh_process("bench.speed.gpu", part, *PARTS[part][quick], timeout=600) for part in PARTS}
+    sizes = {part: (*PARTS[part][quick], *(ON_HOST[part][quick] if part in ON_HOST else ())) for part in PARTS}
+    found = {part: in_fresh_process("bench.speed.gpu", part, *size, timeout=600) for part, size in sizes.items()}
     measured, trained = found["methods"], found["agnos"]
     assert measured is not None
     assert trained is not None
@@ -150,6 +216,10 @@ def run(*, quick: bool = False) -> dict[str, Any]:
     show(title, ("method", "first, ms", "ms", "passes"), rows)
     n_samples, n_features = PARTS["agnos"][quick]
     show(f"AGNOS-S, {n_samples} x {n_features}", ("what", ""), [(what, f"{it:.3g}") for what, it in trained.items()])
+    for part in ON_HOST:
+        beside = found[part]
+        assert beside is not None
+        show_beside_host(part, beside, quick=quick)
     if quick:
         return {"bench": "gpu", **found, "reached": True}
     targets = Targets()
@@ -164,6 +234,10 @@ def run(*, quick: bool = False) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    part, *size = sys.argv[1:]
+    part, *sizes = sys.argv[1:]
+    shapes = [(int(n_rows), int(n_columns)) for n_rows, n_columns in zip(sizes[::2], sizes[1::2], strict=True)]
     with sklearn.config_context(array_api_dispatch=True):
-        print(json.dumps({"methods": methods, "agnos": agnos}[part]((int(size[0]), int(size[1])))))
+        if part in FITS:
+            print(json.dumps(beside_host(part, *shapes)))
+        else:
+            print(json.dumps({"methods": methods, "agnos": agnos}[part](*shapes)))

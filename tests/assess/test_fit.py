@@ -4,6 +4,7 @@ import array_api_strict
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy import sparse
 from sklearn import config_context
 from sklearn.metrics import r2_score
@@ -78,11 +79,26 @@ def test_sparse_tables_and_data_frames_give_the_same():
     np.testing.assert_allclose(feature_r2(pd.DataFrame(X.toarray()), [0, 3]), expected, atol=1e-12)
 
 
-def test_array_api_input_gives_the_same():
-    X = table()
+@pytest.mark.parametrize("container", [torch.asarray, array_api_strict.asarray], ids=["torch", "strict"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("mode", ["loo", "thesis"])
+def test_array_api_input_gives_the_same(container, dtype, mode):
+    X = table().astype(dtype)
     with config_context(array_api_dispatch=True):
-        found = feature_r2(array_api_strict.asarray(X), [0, 3], mode="thesis")
-    np.testing.assert_allclose(found, feature_r2(X, [0, 3], mode="thesis"), atol=1e-10)
+        found = feature_r2(container(X), [0, 3], mode=mode)
+        held_out = fit_score(container(X[:30]), [0, 3], X_test=container(X[30:]))
+        by_gram = fit_score(container(X), [0, 3], gram=feature_gram(container(X)), mode=mode)
+    tolerance = 1e-5 if dtype == np.float32 else 1e-10
+    np.testing.assert_allclose(found, feature_r2(X, [0, 3], mode=mode), atol=tolerance)
+    assert held_out == pytest.approx(fit_score(X[:30], [0, 3], X_test=X[30:]), abs=tolerance)
+    assert by_gram == pytest.approx(fit_score(X, [0, 3], mode=mode), abs=tolerance)
+
+
+def test_only_a_figure_of_every_feature_leaves_the_device(transfers):
+    X = torch.asarray(table(n=60))
+    with config_context(array_api_dispatch=True):
+        fit_score(X, [0, 3])
+    assert 0 < max(transfers) <= 60
 
 
 def test_single_precision_loses_little():

@@ -2,9 +2,12 @@
 
 import tracemalloc
 
+import array_api_strict
 import numpy as np
 import pytest
+import torch
 from scipy import sparse
+from sklearn import config_context
 
 from tamis import GramSchmidt, LaplacianScore, MaxVariance, RandomSelection
 from tamis.assess import fit_score
@@ -71,6 +74,25 @@ def test_sparse_tables_are_judged_too():
     X = sparse.csr_array(curved() * (np.random.RandomState(0).uniform(size=(200, 30)) < 0.5))
     found, dense = MaxVariance(stop=FITPlateau()).fit(X).stop_, MaxVariance(stop=FITPlateau()).fit(X.toarray()).stop_
     np.testing.assert_allclose(found.curve, dense.curve, atol=1e-9)
+
+
+@pytest.mark.parametrize("container", [torch.asarray, array_api_strict.asarray], ids=["torch", "strict"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_on_a_device_are_judged_as_on_the_host(container, dtype):
+    X = curved(n=80).astype(dtype)
+    rule = FITPlateau(max_samples=60)
+    expected = MaxVariance(stop=rule).fit(X)
+    with config_context(array_api_dispatch=True):
+        found = MaxVariance(stop=rule).fit(container(X))
+    np.testing.assert_allclose(found.stop_.curve, expected.stop_.curve, atol=1e-10 if dtype == np.float64 else 1e-4)
+    assert found.stop_.n_features == expected.stop_.n_features
+
+
+def test_products_and_neighbors_of_rows_leave_the_device_but_not_the_table(transfers):
+    X = torch.asarray(curved(n=50, d=400))
+    with config_context(array_api_dispatch=True):
+        MaxVariance(stop=FITPlateau()).fit(X)
+    assert 0 < max(transfers) <= 50**2
 
 
 def test_two_rows_cannot_tell():

@@ -376,10 +376,12 @@ def test_the_correction_is_the_mean_over_the_copies_and_the_feature():
 
 @pytest.mark.parametrize("container", [torch.asarray, array_api_strict.asarray], ids=["torch", "strict"])
 @pytest.mark.parametrize("method", [CorrelationScore, FisherScore])
-def test_draws_on_a_device_give_the_decision_of_the_host(method, container):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_draws_on_a_device_give_the_decision_of_the_host(method, container, dtype):
     X, y = make_linear(n_samples=80, coef=[2, 2], n_features=12, random_state=0)
     y = (y > 0).astype(int)
     X[:, 5] = X[:, 4]
+    X = X.astype(dtype)
     rule = MonteCarloProbe(n_draws=39)
     expected = method(stop=rule, exclude=[7]).fit(X, y)
     with config_context(array_api_dispatch=True):
@@ -387,3 +389,11 @@ def test_draws_on_a_device_give_the_decision_of_the_host(method, container):
     assert found.stop_.n_features == expected.stop_.n_features > 0
     np.testing.assert_allclose(found.stop_.curve, expected.stop_.curve)
     np.testing.assert_array_equal(to_numpy(found.order_), expected.order_)
+
+
+@pytest.mark.parametrize("method", [CorrelationScore, FisherScore])
+def test_a_figure_of_every_copy_of_ten_draws_leaves_the_device(method, transfers):
+    X, y = make_linear(n_samples=80, coef=[2, 2], n_features=200, random_state=0)
+    with config_context(array_api_dispatch=True):
+        method(stop=MonteCarloProbe(n_draws=39)).fit(torch.asarray(X), (y > 0).astype(int))
+    assert max(transfers) == 10 * 200

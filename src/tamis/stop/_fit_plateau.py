@@ -8,11 +8,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from tamis._sklearn import Interval, safe_indexing
 from tamis.base import COLUMNS, Candidates, Ranker, Ranking, Step, StopDecision, StoppingRule, track
-from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.scaling import rescale_columns
 from tamis.kernels.neighbors.fit_criterion import fit_along, fit_of_all, standardized_gram
 
@@ -44,8 +42,9 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
     The plateau is the highest FIT of those along the order and that of all features. Every k is tried up to 32, then
     about one in ten; none below the number of features that stay as asked. Where the sets of a method are not nested,
     its own set of each size is judged: at 1, 2, 4, ... features until FIT is within the tolerance, then by bisection.
-    Cost: O(r^2 K) for r rows and K ranked features, plus a sort of r^2 distances per k tried; memory r^2. The FIT of a
-    selection is not monotone: features that are noise blur the neighborhoods.
+    Cost: O(r^2 K) for r rows and K ranked features, plus a sort of r^2 distances per k tried; memory r^2. An array on
+    a device is judged there: the r x r products of all features and the neighbors come from it. The FIT of a selection
+    is not monotone: features that are noise blur the neighborhoods.
 
     Examples
     --------
@@ -92,7 +91,6 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         if not ranking.order.size:
             return StopDecision(0, "no feature could be ranked", label="leave-one-out FIT")
         table = _draw_rows(candidates.table, self.max_samples, rng)
-        table = table if sparse.issparse(table) else to_numpy(table)
         if table.shape[0] < 3:
             return StopDecision(ranking.order.size, f"all {ranking.order.size} features: too few rows to judge fewer")
         table = rescale_columns(table)

@@ -30,6 +30,7 @@ from tamis.base import (
 )
 from tamis.kernels.arrays.copies import place_columns
 from tamis.kernels.arrays.missing import has_missing
+from tamis.kernels.arrays.transfer import is_on_host
 from tamis.kernels.probe.law import check_draws, enough_draws
 from tamis.stop._copy_scores import scores_of_copies
 from tamis.stop._cut import apart, kept_below
@@ -67,7 +68,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         Probes keep their dependence on the features kept so far (fit on these plus permuted residuals) and one feature
         joins at a time: fewer correlated features are kept, at n_draws rankings per kept feature. Dense input only.
     n_jobs : int, default=None
-        Draws in parallel, through joblib; the result does not depend on it.
+        Draws in parallel, through joblib; the result does not depend on it. Those of an array on a device are drawn
+        there, one after another.
     random_state : int, RandomState or None, default=None
         None is the ranker's seed, or 0 if it has none.
 
@@ -201,7 +203,9 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             scores, copy_scores = statistics_of_draws(feature_scores, copy_scores, ranker)
             n_drawn = len(feature_scores)
             if ranker.one_shot:  # what the method left out of its order, though it has a score, stays out
-                scores[np.setdiff1d(np.arange(scores.size), ranking.order)] = -np.inf
+                is_ranked = np.zeros(scores.size, dtype=bool)
+                is_ranked[ranking.order] = True
+                scores = np.where(is_ranked, scores, -np.inf)
             else:
                 scores = _lowest_of_copies_first(scores, candidates)
             p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=candidates.keep.tolist())
@@ -223,9 +227,10 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         feature_scores: list[np.ndarray] = []
         copy_scores: list[np.ndarray] = []
         unit = spread_units(ranker.spread_by_chance(candidates))
+        shares_work = candidates.in_blocks or is_on_host(candidates.table)  # else it is one device that does it all
         try:
             with (
-                open_parallel(self.n_jobs) as parallel,
+                open_parallel(self.n_jobs if shares_work else None) as parallel,
                 closing(self._batches(parallel, ranker, ranking, candidates, y, seeds, kept)) as batches,
                 closing(track(ranker, batches, task_name="probe", total=len(seeds), interruptible=False)) as watched,
             ):
@@ -312,7 +317,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         steps = {step.feature: step for step in ranking.path}
         order = np.argsort(-scores, kind="stable")
         order = order[scores[order] > -np.inf]
-        path = tuple(steps[j] for j in order if j in steps)
+        path = tuple(steps[j] for j in order.tolist() if j in steps) if steps else ()
         steadier = arranged(Ranking(order, reported, path, ranking.certificate, notes=ranking.notes), candidates)
         order = steadier.order
         p_values = p_values.copy()

@@ -3,12 +3,14 @@
 import array_api_strict
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn import config_context
 
+from tamis._sklearn import get_namespace_and_device
 from tamis.kernels.neighbors import search as module
 from tamis.kernels.neighbors.search import nearest_neighbors
 from tests.oracles import neighbors as oracle
@@ -104,14 +106,51 @@ def test_sparse_rows_have_the_same_neighbors(own):
     np.testing.assert_array_equal(indices, expected[0])
 
 
-def test_array_api_input_stays_in_its_namespace():
-    X = np.random.RandomState(0).standard_normal((40, 20))
-    expected = nearest_neighbors(X, 4)
+@pytest.mark.parametrize("container", [torch.asarray, array_api_strict.asarray], ids=["torch", "strict"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("own", [True, False])
+def test_array_api_input_stays_in_its_namespace(container, dtype, own, monkeypatch):
+    rng = np.random.RandomState(0)
+    X, query = rng.standard_normal((40, 20)).astype(dtype), rng.standard_normal((9, 20)).astype(dtype)
+    expected = nearest_neighbors(X, 4, query=None if own else query)
+    monkeypatch.setattr(module, "_BLOCK", {True: 2**20, False: 150})  # several blocks of rows
     with config_context(array_api_dispatch=True):
-        indices, distances = nearest_neighbors(array_api_strict.asarray(X), 4)
-        assert array_api_strict.__name__ in type(indices).__module__
+        indices, distances = nearest_neighbors(container(X), 4, query=None if own else container(query))
+        assert type(indices) is type(distances) is type(container(X))
+        assert distances.dtype == container(X).dtype
         np.testing.assert_array_equal(np.asarray(indices), expected[0])
-        np.testing.assert_allclose(np.asarray(distances), expected[1], rtol=1e-12)
+        np.testing.assert_allclose(np.asarray(distances), expected[1], rtol=1e-6 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("container", [torch.asarray, array_api_strict.asarray], ids=["torch", "strict"])
+def test_single_precision_on_a_device_is_exact_where_its_products_cannot_tell(container, monkeypatch):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((60, 600))
+    X[:20] = X[0] + 1e-3 * rng.standard_normal((20, 600))  # closer to each other than rounding errors of a product
+    X[30] *= 100.0
+    X = X.astype(np.float32)
+    expected = oracle.nearest(X.astype(float), 3)
+    monkeypatch.setattr(module, "_BLOCK", {True: 2**20, False: 9000})
+    with config_context(array_api_dispatch=True):
+        indices, distances = nearest_neighbors(container(X), 3)
+        np.testing.assert_array_equal(np.asarray(indices), expected[0])
+        np.testing.assert_allclose(np.asarray(distances), expected[1], rtol=1e-4)
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_neighbors_do_not_depend_on_the_precision_that_torch_was_told_to_multiply_with(is_told, monkeypatch):
+    def precision():
+        if is_told:
+            return "medium"
+        raise RuntimeError("mix of the legacy and new APIs")
+
+    X = np.random.RandomState(0).standard_normal((30, 50)).astype(np.float32)
+    expected = nearest_neighbors(X, 3)
+    with config_context(array_api_dispatch=True):
+        xp, _, device = get_namespace_and_device(torch.asarray(X))
+        monkeypatch.setattr(xp, "get_float32_matmul_precision", precision)
+        assert module.in_full_precision(xp, device, torch.asarray(X)).dtype == torch.float64
+        np.testing.assert_array_equal(np.asarray(nearest_neighbors(torch.asarray(X), 3)[0]), expected[0])
 
 
 @pytest.mark.parametrize("n_neighbors", [0, 5])

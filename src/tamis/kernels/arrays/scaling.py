@@ -86,13 +86,14 @@ def scale_columns(X: Array, deviations: np.ndarray) -> Array:
     return X / xp.astype(move_to(divisor, xp=xp, device=device), X.dtype)
 
 
-def center_varying(X: np.ndarray, *, scale: bool) -> tuple[np.ndarray, np.ndarray]:
+def center_varying(X: Array, *, scale: bool) -> tuple[Array, np.ndarray]:
     """Dense columns that vary, centered, of unit variance if ``scale``, in double precision; and which of them vary."""
     columns = as_columns(X)
-    varies = columns.norm2 > 0
+    norm2 = to_numpy(columns.norm2)
+    varies = norm2 > 0
     Z = columns.columns(np.flatnonzero(varies))
     if scale:
-        Z /= np.sqrt(columns.norm2[varies] / X.shape[0])
+        Z /= columns.as_array(np.sqrt(norm2[varies] / X.shape[0]))
     return Z, varies
 
 

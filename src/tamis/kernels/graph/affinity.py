@@ -21,9 +21,9 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import normalize
 
-from tamis._sklearn import get_namespace_and_device, is_numpy_namespace, max_precision_float_dtype, move_to
+from tamis._sklearn import get_namespace_and_device, max_precision_float_dtype, move_to
 from tamis.kernels.arrays.blocks import blocks, map_in_threads
-from tamis.kernels.arrays.columns import to_numpy
+from tamis.kernels.arrays.transfer import from_numpy, to_numpy
 from tamis.kernels.neighbors.search import nearest_neighbors
 
 _BLOCK = 2**23  # numbers of a kernel matrix held at a time
@@ -86,6 +86,7 @@ class ClassGraph(Graph):
 
     def __init__(self, codes: np.ndarray) -> None:
         self.n_samples = codes.size
+        self.codes = codes
         self.share = 1.0 / np.bincount(codes)[codes]
         self.members = sparse.csr_array((np.ones(codes.size), (codes, np.arange(codes.size))))
         self.loop = 0.0
@@ -129,6 +130,51 @@ class KernelGraph(Graph):
             np.exp(kernel, out=kernel)
         kernel[np.arange(rows.size), rows] = 0.0
         return kernel
+
+
+class DeviceKernelGraph(Graph):
+    """The same of an array of any namespace: the kernel is computed where that lives, in double precision if it can be.
+
+    A matrix of numpy is multiplied there and comes back.
+    """
+
+    def __init__(self, X: Any, width: float, *, loop: float = 1.0) -> None:
+        self._xp, _, self._device = get_namespace_and_device(X)
+        self.X = X - self._xp.mean(X, axis=0)
+        self.width = width
+        self.loop = loop
+        self.n_samples = X.shape[0]
+        self._matrix: Any = None
+        if self.n_samples**2 <= _DEVICE_BLOCK:
+            self._matrix = self._kernel(slice(0, self.n_samples))
+        self.between = self.dot(np.ones(self.n_samples))
+
+    def dot(self, F: Any) -> Any:
+        """One pass over the kernel matrix."""
+        if isinstance(F, np.ndarray):
+            accumulator = max_precision_float_dtype(self._xp, self._device)
+            return to_numpy(self.dot(from_numpy(F, self._xp, self._device, accumulator))).astype(float, copy=False)
+        if self._matrix is not None:
+            return self._matrix @ F
+        parts = blocks(self.n_samples, _DEVICE_BLOCK // self.n_samples)
+        return self._xp.concat([self._kernel(part) @ F for part in parts], axis=0)
+
+    def _kernel(self, part: slice) -> Any:
+        xp, everyone = self._xp, self._xp.arange(self.n_samples, device=self._device)
+        kernel = xp.exp(self._squared_distances(part) / (-2.0 * self.width) / self.width)
+        return xp.where(everyone[part][:, None] == everyone[None, :], xp.zeros_like(kernel), kernel)
+
+    def _squared_distances(self, part: slice) -> Any:
+        """Of some rows and all, a block of columns in double precision at a time."""
+        xp, accumulator = self._xp, max_precision_float_dtype(self._xp, self._device)
+        shape = (part.stop - part.start, self.n_samples)
+        product = xp.zeros(shape, dtype=accumulator, device=self._device)
+        norm2 = xp.zeros(self.n_samples, dtype=accumulator, device=self._device)
+        for columns in blocks(self.X.shape[1], _DEVICE_BLOCK // self.n_samples):
+            points = xp.astype(self.X[:, columns], accumulator, copy=False)
+            product += points[part, :] @ points.T
+            norm2 += xp.sum(points * points, axis=1)
+        return xp.clip(norm2[part][:, None] + norm2[None, :] - 2.0 * product, min=0.0)
 
 
 def neighbor_graph(
@@ -207,10 +253,8 @@ def dirichlet_energy(graph: Graph, X: Any) -> np.ndarray:
     """``f' (Delta - M) f`` of every column: one sparse product, in blocks of columns, where the graph is sparse."""
     if sparse.issparse(X):
         return np.asarray(X.multiply(laplacian_dot(graph, X)).sum(axis=0)).ravel()
-    xp, _, _ = get_namespace_and_device(X)
-    if not is_numpy_namespace(xp) and isinstance(graph, SparseGraph):
+    if not isinstance(X, np.ndarray):
         return _dirichlet_energy_on_device(graph, X)
-    X = to_numpy(X)
     energy = np.empty(X.shape[1])
     for block in blocks(X.shape[1], _BLOCK // X.shape[0]):
         F = X[:, block].astype(float)
@@ -219,7 +263,35 @@ def dirichlet_energy(graph: Graph, X: Any) -> np.ndarray:
     return np.clip(energy, 0.0, None)
 
 
-def _dirichlet_energy_on_device(graph: SparseGraph, X: Any) -> np.ndarray:
+def _dirichlet_energy_on_device(graph: Graph, X: Any) -> np.ndarray:
+    """The same where the table lives: a number for each column comes back."""
+    if isinstance(graph, SparseGraph):
+        return _energy_along_edges(graph, X)
+    xp, _, device = get_namespace_and_device(X)
+    accumulator = max_precision_float_dtype(xp, device)
+    found = []
+    for block in blocks(X.shape[1], _DEVICE_BLOCK // X.shape[0]):
+        F = xp.astype(X[:, block], accumulator, copy=True)
+        F -= xp.mean(F, axis=0)
+        if isinstance(graph, ClassGraph):
+            energy = _scatter_in_classes(graph, F)
+        else:
+            between = from_numpy(graph.between, xp, device, accumulator)
+            energy = xp.sum(F * (between[:, None] * F - graph.dot(F)), axis=0)
+        found.append(to_numpy(energy))
+    return np.clip(np.concatenate(found).astype(float), 0.0, None)
+
+
+def _scatter_in_classes(graph: ClassGraph, F: Any) -> Any:
+    """Sum of squared deviations of every column from the mean of the class."""
+    xp, _, device = get_namespace_and_device(F)
+    codes, share = from_numpy(graph.codes, xp, device), from_numpy(graph.share, xp, device, F.dtype)
+    classes = xp.arange(graph.members.shape[0], dtype=codes.dtype, device=device)
+    means = xp.where(classes[:, None] == codes[None, :], share[None, :], xp.zeros_like(share)[None, :]) @ F
+    return xp.sum((F - xp.take(means, codes, axis=0)) ** 2, axis=0)
+
+
+def _energy_along_edges(graph: SparseGraph, X: Any) -> np.ndarray:
     """Sum over the edges of ``w (f_i - f_k)^2``, by gathering rows where the table lives."""
     xp, _, device = get_namespace_and_device(X)
     accumulator = max_precision_float_dtype(xp, device)

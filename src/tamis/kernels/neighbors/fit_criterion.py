@@ -20,12 +20,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
-from tamis._sklearn import get_namespace_and_device, is_numpy_namespace, max_precision_float_dtype
+from tamis._sklearn import get_namespace_and_device, is_numpy_namespace, max_precision_float_dtype, safe_indexing
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.columns import as_columns, to_numpy
 from tamis.kernels.arrays.scaling import scale_columns, standard_deviations
 from tamis.kernels.arrays.tolerances import CONSTANT, NEAREST_TIE
-from tamis.kernels.neighbors.search import nearest_neighbors
+from tamis.kernels.neighbors.search import nearest_neighbors, smallest
 
 Array = Any  # an array of any Array-API namespace
 
@@ -155,24 +155,35 @@ def fit_from_gram(gram: np.ndarray, neighbors: np.ndarray) -> float:
 
 
 def fit_along(X: Any, order: np.ndarray, sizes: Sequence[int], gram: np.ndarray, n_neighbors: int) -> Iterator[float]:
-    """Leave-one-out FIT of the first features of an order, dense or sparse, for ascending ``sizes``, one by one.
+    """Leave-one-out FIT of the first features of an order, for ascending ``sizes``, one by one.
 
+    Of dense, sparse and Array-API tables; the distances of the latter stay on their device, and neighbors come from it.
     Squared distances are sums over features, extended from one size to the next. Memory n_samples^2, time
     O(n_samples^2) per feature and per size.
     """
     deviations = standard_deviations(X)
-    distance2 = np.zeros((X.shape[0], X.shape[0]))
+    xp, _, device = get_namespace_and_device(gram if sparse.issparse(X) else X)
+    distance2 = xp.zeros(gram.shape, dtype=max_precision_float_dtype(xp, device), device=device)
     counted = 0
     for size in sizes:
-        for some in blocks(size - counted, _BLOCK[True] // X.shape[0]):
+        for some in blocks(size - counted, _BLOCK[is_numpy_namespace(xp)] // X.shape[0]):
             added = order[counted + some.start : counted + some.stop]
-            block = X[:, added].toarray() if sparse.issparse(X) else X[:, added]
-            block = block - block.mean(
-                axis=0, dtype=float
-            )  # products of large numbers would lose digits of the distances
-            distance2 += euclidean_distances(scale_columns(block, deviations[added]), squared=True)
+            distance2 += _squared_distances(safe_indexing(X, added, axis=1), deviations[added])
         counted = size
-        yield fit_from_gram(gram, _nearest(distance2, n_neighbors))
+        yield fit_from_gram(gram, to_numpy(_nearest(distance2, n_neighbors)))
+
+
+def _squared_distances(columns: Any, deviations: np.ndarray) -> Any:
+    """Of all pairs of rows, on columns divided by their deviations and centered, so that products lose few digits."""
+    columns = columns.toarray() if sparse.issparse(columns) else columns
+    xp, _, device = get_namespace_and_device(columns)
+    if is_numpy_namespace(xp):
+        centered = columns - columns.mean(axis=0, dtype=float)
+        return euclidean_distances(scale_columns(centered, deviations), squared=True)
+    columns = xp.astype(columns, max_precision_float_dtype(xp, device))
+    Z = scale_columns(columns - xp.mean(columns, axis=0), deviations)
+    norm2 = xp.sum(Z * Z, axis=1)
+    return xp.clip(norm2[:, None] + norm2[None, :] - 2.0 * (Z @ Z.T), min=0.0)
 
 
 def fit_of_all(gram: np.ndarray, n_neighbors: int) -> float:
@@ -181,8 +192,11 @@ def fit_of_all(gram: np.ndarray, n_neighbors: int) -> float:
     return fit_from_gram(gram, _nearest(size[:, None] + size[None, :] - 2.0 * gram, n_neighbors))
 
 
-def _nearest(distance2: np.ndarray, n_neighbors: int) -> np.ndarray:
+def _nearest(distance2: Array, n_neighbors: int) -> Array:
     """Nearest other rows by squared distance; ties go to the lowest."""
-    tie_broken = distance2 + NEAREST_TIE * distance2.mean() * np.arange(len(distance2))
-    np.fill_diagonal(tie_broken, np.inf)
-    return np.argpartition(tie_broken, n_neighbors - 1, axis=1)[:, :n_neighbors]
+    xp, _, device = get_namespace_and_device(distance2)
+    rows = xp.arange(distance2.shape[0], device=device)
+    tie_broken = distance2 + NEAREST_TIE * xp.mean(distance2) * xp.astype(rows, distance2.dtype)
+    infinite = xp.asarray(xp.inf, dtype=distance2.dtype, device=device)
+    tie_broken = xp.where(rows[:, None] == rows[None, :], infinite, tie_broken)
+    return smallest(xp, tie_broken, n_neighbors)

@@ -6,7 +6,8 @@
 3. Where the bound cannot exclude that another row is nearer, because points nearly coincide, or as near, because
    distances tie, all rows that may lie within the radius of the neighbors found are compared in the same way.
 
-Ties go to the lowest row.
+Ties go to the lowest row. On an accelerator all of this happens where the table lives, a block of products at a time;
+what is compared there in the third step are products in double precision, and only pairs that these leave come back.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
-from tamis._sklearn import get_namespace_and_device, is_numpy_namespace, move_to
+from tamis._sklearn import get_namespace_and_device, is_numpy_namespace, max_precision_float_dtype, move_to
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.columns import to_numpy
 
@@ -32,6 +33,7 @@ _SHARE = 1e-3  # of the squared norms of two points that their squared distance 
 _BLOCK = {True: 2**20, False: 2**27}  # numbers held at a time: on the host, on an accelerator
 _SPARSE_MEGABYTES = 64  # that a block of distances between sparse rows may take
 _PRODUCT_BLOCK = 2**22  # numbers held at a time of the product in single precision
+_RADIUS_ERROR = 1e-6  # relative error of the square of a radius, that of single precision
 _CACHE = 2**17  # numbers held at a time of the differences, to stay in cache
 
 
@@ -72,7 +74,8 @@ def nearest_neighbors(X: Array, n_neighbors: int, *, query: Array | None = None)
         if is_numpy_namespace(xp) and X.shape[1] >= _WIDE and X.shape[0] <= _TALL:
             return _nearest_in_wide(X, query, n_neighbors)
         candidates, bound = _choose_search(X, n_candidates)(X, X if query is None else query, n_candidates)
-    return _refine(X, query, candidates, bound, n_neighbors)
+    indices, distances = _refine(X, query, candidates, bound, n_neighbors)
+    return indices, distances if sparse.issparse(X) else xp.astype(distances, X.dtype, copy=False)
 
 
 def _choose_search(X: Array, n_candidates: int) -> Any:
@@ -155,18 +158,41 @@ def _nearest_in_wide(X: np.ndarray, query: np.ndarray | None, n_neighbors: int) 
 
 
 def _search_device(X: Array, query: Array, n_candidates: int) -> tuple[Array, Array]:
-    """Candidates by matrix products on the device where the points live."""
-    xp, _, _ = get_namespace_and_device(X)
+    """Candidates by matrix products on the device where the points live, by lower bounds of their distances.
+
+    As in :func:`_nearest_in_wide`, the rounding of a pair is relative to the norms of these two.
+    """
+    xp, _, device = get_namespace_and_device(X)
+    X, query = (in_full_precision(xp, device, table) for table in (X, query))
     norm2, query_norm2 = xp.sum(X * X, axis=1), xp.sum(query * query, axis=1)
-    unit = 2.0 ** (-24 if X.dtype == xp.float32 else -53)
-    rounding = _relative_rounding(X.shape[1], unit) * (query_norm2 + xp.max(norm2))
+    kept = 1.0 - _relative_rounding(X.shape[1], _unit_of(xp, X.dtype))
     indices, farthest = [], []
     for rows in blocks(query.shape[0], _BLOCK[False] // X.shape[0]):
-        values = norm2[None, :] - 2.0 * (query[rows, :] @ X.T)
-        found = xp.astype(_smallest(xp, values, n_candidates), xp.int64)
+        values = kept * norm2[None, :] - 2.0 * (query[rows, :] @ X.T)
+        found = xp.astype(smallest(xp, values, n_candidates), xp.int64)
         indices.append(found)
         farthest.append(xp.max(xp.take_along_axis(values, found, axis=1), axis=1))
-    return xp.concat(indices, axis=0), xp.concat(farthest) + query_norm2 - rounding
+    return xp.concat(indices, axis=0), xp.concat(farthest) + kept * query_norm2
+
+
+def _unit_of(xp: Any, dtype: Any) -> float:
+    """Relative error of one rounding."""
+    return 2.0 ** (-24 if dtype == xp.float32 else -53)
+
+
+def in_full_precision(xp: Any, device: Any, X: Array) -> Array:
+    """A table whose products keep the digits of its type, to which torch may be told to prefer speed."""
+    if X.dtype == xp.float32 and not _multiplies_fully(xp):
+        return xp.astype(X, max_precision_float_dtype(xp, device))
+    return X
+
+
+def _multiplies_fully(xp: Any) -> bool:
+    """Whether products of matrices in single precision round no factor to fewer digits."""
+    try:
+        return getattr(xp, "get_float32_matmul_precision", lambda: "highest")() == "highest"
+    except RuntimeError:  # torch does not tell once it was told otherwise for one kind of device
+        return False
 
 
 def _relative_rounding(n_columns: int, unit: float) -> float:
@@ -180,7 +206,7 @@ def _squared_norms(X: Any) -> np.ndarray:
     return np.einsum("ij,ij->i", X, X, dtype=float)
 
 
-def _smallest(xp: Any, values: Array, count: int) -> Array:
+def smallest(xp: Any, values: Array, count: int) -> Array:
     """Places of the smallest values of every row; a whole sort only where the namespace has nothing better."""
     if hasattr(xp, "topk"):
         return xp.topk(values, count, dim=1, largest=False).indices
@@ -214,19 +240,19 @@ def _refine(X: Array, query: Array | None, candidates: Array, bound: Array, n_ne
 
 
 def _distances(X: Array, query: Array | None, rows: Array, place: Array) -> Array:
-    """Distances of some queries to some rows of ``X`` each, from differences."""
+    """Distances of some queries to some rows of ``X`` each, from differences; summed in double on an accelerator."""
     queries = X if query is None else query
     if sparse.issparse(X):
         difference = queries[np.repeat(rows, place.shape[1])] - X[place.ravel()]
         return np.sqrt(np.asarray(difference.multiply(difference).sum(axis=1)).reshape(place.shape))
-    xp, _, _ = get_namespace_and_device(X)
+    xp, _, device = get_namespace_and_device(X)
     if is_numpy_namespace(xp):
         difference = X[place]
         difference -= queries[rows, None, :]
         return np.sqrt(np.einsum("ijk,ijk->ij", difference, difference))
     near = xp.reshape(xp.take(X, xp.reshape(place, (-1,)), axis=0), (*place.shape, X.shape[1]))
     near = near - xp.take(queries, rows, axis=0)[:, None, :]
-    return xp.sqrt(xp.sum(near * near, axis=2))
+    return xp.sqrt(xp.sum(near * near, axis=2, dtype=max_precision_float_dtype(xp, device)))
 
 
 def _compare_within_radius(
@@ -258,22 +284,44 @@ def _pairs_within_radius(
     X: Array, query: Array | None, rows: Array, radius: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pairs (query, row of ``X``) whose distance may be at most ``radius``, given the rounding errors of a product."""
-    queries = X if query is None else query
+    on_host = sparse.issparse(X) or isinstance(X, np.ndarray)
+    i, j = (_pairs_on_host if on_host else _pairs_on_device)(X, X if query is None else query, rows, radius)
+    if query is None:
+        others = to_numpy(rows)[i] != j
+        i, j = i[others], j[others]
+    return i, j
+
+
+def _pairs_on_host(X: Any, queries: Any, rows: np.ndarray, radius: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    some = queries[rows]
     if sparse.issparse(X):
-        some, unit = queries[rows], 2.0**-53
         product, query_norm2, norm2 = (some @ X.T).toarray(), _squared_norms(some), _squared_norms(X)
     else:
-        xp, _, _ = get_namespace_and_device(X)
-        some, unit = xp.take(queries, rows, axis=0), 2.0 ** (-24 if X.dtype == xp.float32 else -53)
         product, query_norm2, norm2 = (
-            to_numpy(each).astype(float) for each in (some @ X.T, xp.sum(some**2, axis=1), xp.sum(X**2, axis=1))
+            each.astype(float) for each in (some @ X.T, np.sum(some**2, axis=1), np.sum(X**2, axis=1))
         )
     distance2 = query_norm2[:, None] + norm2[None, :] - 2.0 * product
-    rounding = _relative_rounding(X.shape[1], unit) * (query_norm2 + norm2.max()) + 1e-6 * radius**2
-    near = distance2 <= (radius**2 + rounding)[:, None]
-    if query is None:
-        near[np.arange(len(near)), to_numpy(rows)] = False
-    i, j = np.nonzero(near)
+    unit = 2.0**-53 if sparse.issparse(X) else _unit_of(np, X.dtype)
+    rounding = _relative_rounding(X.shape[1], unit) * (query_norm2 + norm2.max()) + _RADIUS_ERROR * radius**2
+    i, j = np.nonzero(distance2 <= (radius**2 + rounding)[:, None])
+    return i, j
+
+
+def _pairs_on_device(X: Array, queries: Array, rows: Array, radius: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same in double precision, if the device has it, for single leaves too many; some rows of ``X`` at a time."""
+    xp, _, device = get_namespace_and_device(X)
+    accumulator = max_precision_float_dtype(xp, device)
+    relative = _relative_rounding(X.shape[1], _unit_of(xp, accumulator))
+    some = xp.astype(xp.take(queries, rows, axis=0), accumulator, copy=False)
+    query_norm2 = (1.0 - relative) * xp.sum(some * some, axis=1)
+    reach = xp.astype(move_to(radius**2 * (1.0 + _RADIUS_ERROR), xp=xp, device=device), accumulator) - query_norm2
+    pairs = []
+    for part in blocks(X.shape[0], _BLOCK[False] // max(X.shape[1], rows.shape[0])):
+        points = xp.astype(X[part, :], accumulator, copy=False)
+        norm2 = (1.0 - relative) * xp.sum(points * points, axis=1)
+        near = xp.nonzero(norm2[None, :] - 2.0 * (some @ points.T) <= reach[:, None])
+        pairs.append((to_numpy(near[0]), part.start + to_numpy(near[1])))
+    i, j = (np.concatenate(each) for each in zip(*pairs, strict=True))
     return i, j
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -17,7 +17,9 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._sklearn import check_same_namespace, get_namespace, move_to
 from tamis.base import fit_weighted
+from tamis.kernels.arrays.transfer import like
 from tamis.rank.backward._learners import task_of
 
 
@@ -46,8 +48,11 @@ class KeptColumnsPredictor:
     task : {"auto", "regression", "classification"}
     estimator_ : estimator
         Fitted on the columns that are kept.
+    provides : frozenset of str
+        What the selector can do.
     """
 
+    provides: ClassVar[frozenset[str]]
     estimator: Any
     task: str
     estimator_: Any
@@ -69,8 +74,7 @@ class KeptColumnsPredictor:
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        columns = self._kept_columns(X)
-        return self.estimator_.predict(columns)
+        return like(self.estimator_.predict(self._kept_columns(X, "predict")), X)
 
     @available_if(_estimator_has("score"))
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -87,10 +91,11 @@ class KeptColumnsPredictor:
         float
             As a rule the accuracy for classes, R² for quantities.
         """
-        columns = self._kept_columns(X)
+        columns = self._kept_columns(X, "score")
+        y = _on_host(y)
         if sample_weight is None:
             return self.estimator_.score(columns, y)
-        return self.estimator_.score(columns, y, sample_weight=sample_weight)
+        return self.estimator_.score(columns, y, sample_weight=_on_host(sample_weight))
 
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
@@ -104,8 +109,7 @@ class KeptColumnsPredictor:
         -------
         ndarray of shape (n_samples,) for two classes, (n_samples, n_classes) for more
         """
-        columns = self._kept_columns(X)
-        return self.estimator_.decision_function(columns)
+        return like(self.estimator_.decision_function(self._kept_columns(X, "decision_function")), X)
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -119,8 +123,7 @@ class KeptColumnsPredictor:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        columns = self._kept_columns(X)
-        return self.estimator_.predict_proba(columns)
+        return like(self.estimator_.predict_proba(self._kept_columns(X, "predict_proba")), X)
 
     @available_if(_estimator_has("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -134,13 +137,14 @@ class KeptColumnsPredictor:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        columns = self._kept_columns(X)
-        return self.estimator_.predict_log_proba(columns)
+        return like(self.estimator_.predict_log_proba(self._kept_columns(X, "predict_log_proba")), X)
 
-    def _kept_columns(self, X: Any) -> Any:
-        """What ``transform`` keeps, as the array on which ``estimator_`` was fitted."""
+    def _kept_columns(self, X: Any, method: str) -> Any:
+        """What ``transform`` keeps, as the array on which ``estimator_`` was fitted; for the method of that name."""
         check_is_fitted(self)
-        columns = self.transform(X)  # type: ignore[attr-defined]
+        if "array_api" in self.provides:
+            check_same_namespace(X, self, attribute="scores_", method=method)
+        columns = _on_host(self.transform(X))  # type: ignore[attr-defined]
         return nw.from_native(columns).to_numpy() if nw.dependencies.is_into_dataframe(columns) else columns
 
     def _methods_before_fit(self) -> set[str]:
@@ -169,6 +173,12 @@ class KeptColumnsPredictor:
         tags.target_tags, tags.target_tags.required = given.target_tags, True
         tags.input_tags.sparse = given.input_tags.sparse
         return tags
+
+
+def _on_host(values: Any) -> Any:
+    """Values of another array library as numpy; all else as it is."""
+    _, is_array_api = get_namespace(values)
+    return move_to(values, xp=np, device="cpu") if is_array_api else values
 
 
 def fit_given_estimator(

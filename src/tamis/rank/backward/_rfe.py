@@ -26,10 +26,12 @@ from tamis.base import (
     WeightedRanker,
 )
 from tamis.kernels.arrays.blocks import limit_blas_threads
+from tamis.kernels.arrays.transfer import host_table
 from tamis.rank._kernel_parameters import KERNEL_CONSTRAINTS
 from tamis.rank._missing import takes_missing
 from tamis.rank.backward._elimination_solver import EliminationSolver
 from tamis.rank.backward._exact_training import (
+    can_train_in_place,
     has_free_intercept,
     is_linear,
     prepare_columns,
@@ -135,7 +137,10 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     primal is, O(nD + D^2) for the squared hinge, ridge and logistic regression (with eight times as many rows as
     columns, and up to 600 of these, O(D^3) for ridge and one pass over the table for the squared hinge); for the hinge
     and the epsilon-insensitive loss by some tens of Newton steps of O(nD + D^3). A kernel costs O(n^2 D) a round.
-    Sparse tables stay sparse with linear models. One more model is trained, on what is kept.
+    Sparse tables stay sparse with linear models. Under scikit-learn's ``array_api_dispatch`` an array with no more rows
+    than columns stays on its device with linear models: the Gram matrix, weights, and a few hundred columns at a time,
+    of which some leave next, come from it, and the n x n problems are solved on the host. Others are copied to the host
+    once, and so are the columns that are kept. One more model is trained, on what is kept.
 
     The default rule ranks twenty times, among copies of all columns. On tall tables that takes about eleven times the
     memory of the table, with 500 rows and 20 000 columns more than a minute: a number as ``stop`` ranks once.
@@ -163,7 +168,12 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     array([0, 1, 2, 3, 4])
     """
 
-    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {"groups", "sparse", "several_targets"}
+    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {
+        "array_api",
+        "groups",
+        "several_targets",
+        "sparse",
+    }
     one_shot: ClassVar[bool] = False
 
     _parameter_constraints: ClassVar[dict] = {
@@ -254,7 +264,7 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     ) -> tuple[Ranking, StopDecision]:
         found = super()._fit_candidates(candidates, y, rule)
         with limit_blas_threads(candidates.table.shape[0] * min(candidates.table.shape)):
-            self.estimator_ = self._fit_on_kept(candidates, np.asarray(y), np.flatnonzero(self.support_))
+            self.estimator_ = self._fit_on_kept(candidates, np.asarray(y), self.get_support(indices=True))
         return found
 
     def fit_scaler(self, columns: Any, sample_weight: np.ndarray | None) -> Any:
@@ -285,6 +295,7 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
         """The solver that suits estimator and table, trained on all features."""
         task = resolve_task(y, self.task, self.estimator)
         learner = self._learner(y, task, sample_weight)
+        X = X if can_train_in_place(X, learner) else host_table(X)
         if learner is None:
             table = prepare_for_refit(X, sample_weight, standardize=self.standardize)
             return RefitSolver(self.estimator, table, y, sample_weight, self.importance_getter)
@@ -296,7 +307,7 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     def _fit_on_kept(self, candidates: Candidates, y: np.ndarray, features: np.ndarray) -> Any:
         """The predictor on the columns that are kept, in the units of the table."""
         X, weight, task = candidates.table, candidates.sample_weight, resolve_task(y, self.task, self.estimator)
-        columns = safe_indexing(X, features, axis=1)
+        columns = host_table(safe_indexing(X, features, axis=1))
         if not isinstance(self.estimator, str):
             if features.size == 0:
                 return fit_constant_model(columns, y, weight, task=task)
@@ -305,7 +316,7 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
         if features.size == 0:
             return constant_model(y, learner, task=task, sample_weight=weight)
         if not is_linear(learner):
-            table = prepare_columns(X, weight, standardize=self.standardize, centered=False)
+            table = prepare_columns(host_table(X), weight, standardize=self.standardize, centered=False)
             learner = resolve_kernel(learner, table, weight)
         return train_kept_model(
             columns,

@@ -20,6 +20,7 @@ from scipy import sparse
 
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.tolerances import NEGLIGIBLE_WEIGHT2, TIE, WEIGHT_ERROR
+from tamis.rank.backward._device_table import DeviceTable
 
 _MIN_CANDIDATES = 512
 _FEATURES_PER_CANDIDATE = 8  # or one in so many of the remaining features
@@ -35,7 +36,7 @@ class WeightSearch:
 
     Parameters
     ----------
-    table : ndarray or CSR array of shape (n_features, n_samples)
+    table : ndarray, CSR array or DeviceTable of shape (n_features, n_samples)
         One feature per row.
 
     Attributes
@@ -170,8 +171,9 @@ class WeightSearch:
         return n_turns
 
     def rows(self, features: np.ndarray) -> Any:
-        """Rows of the table."""
-        return self._table[self._row[features]]
+        """Rows of the table, on the host."""
+        rows = self._table[self._row[features]]
+        return rows.toarray() if isinstance(rows, DeviceTable) else rows
 
     def _pass(self, V: np.ndarray) -> None:
         """Compute the weights of all features."""
@@ -251,6 +253,8 @@ def squared_weights(table: Any, V: np.ndarray) -> np.ndarray:
 
 def row_norms(table: Any) -> np.ndarray:
     """Euclidean norm of every row."""
+    if isinstance(table, DeviceTable):
+        return np.sqrt(table.squared_norms())
     if sparse.issparse(table):
         return np.sqrt(np.asarray(table.multiply(table).sum(axis=1)).ravel())
     return np.sqrt(np.einsum("ij,ij->i", table, table))

@@ -286,7 +286,7 @@ def is_wide(shape: tuple[int, ...], learner: Learner) -> bool:
 
 
 def _dense(table: Any) -> np.ndarray:
-    return table.toarray() if sparse.issparse(table) else table
+    return table if isinstance(table, np.ndarray) else table.toarray()
 
 
 def _subtract_square(matrix: np.ndarray, column: np.ndarray, *, is_sparse: bool) -> None:

@@ -18,25 +18,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from tamis.kernels.arrays.blocks import blocks, column_blocks
 from tamis.kernels.arrays.missing import has_missing
+from tamis.kernels.arrays.transfer import is_on_host
+from tamis.rank.relief._device_rows import prepare_rows_on_device
 from tamis.rank.relief._relief_weights import NeighborSearch, scale_to_unit_range, sum_over_pairs
 
 _N_PAIRS = 1000  # standard deviations of differences are known to some percent
 
 
 def prepare_rows(
-    X: np.ndarray, is_discrete: np.ndarray, codes: np.ndarray, metric: str, power: int
+    X: Any, is_discrete: np.ndarray, codes: np.ndarray, metric: str, power: int
 ) -> tuple[NeighborSearch, np.ndarray]:
     """Rows whose neighbors and differences can be asked for, and which columns are constant.
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_columns)
-        NaN where values are missing.
+    X : array of shape (n_rows, n_columns)
+        NaN where values are missing, in a table of numpy; one of another library is compared where it lives.
     is_discrete : ndarray of bool, of shape (n_columns,)
         Columns whose values are labels.
     codes : ndarray of shape (n_rows,)
@@ -45,6 +48,8 @@ def prepare_rows(
         The latter without missing values only.
     power : {1, 2}
     """
+    if not is_on_host(X):
+        return prepare_rows_on_device(X, is_discrete, metric)
     scaled, constant = scale_to_unit_range(X)
     is_discrete = is_discrete & ~constant
     if not is_discrete.any() and not has_missing(scaled):
@@ -64,7 +69,7 @@ def prepare_rows(
 
 
 def spread_of_differences(
-    X: np.ndarray, is_discrete: np.ndarray, power: int, sum_members: Callable[[np.ndarray], np.ndarray]
+    X: Any, is_discrete: np.ndarray, power: int, sum_members: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
     """Standard deviation, over pairs of rows, of differences summed over the columns of each candidate.
 
@@ -72,18 +77,19 @@ def spread_of_differences(
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_columns)
-        NaN where values are missing.
+    X : array of shape (n_rows, n_columns)
+        NaN where values are missing, in a table of numpy.
     is_discrete : ndarray of bool, of shape (n_columns,)
     power : {1, 2}
     sum_members : callable
         Sums a figure of every column over the columns of each candidate.
     """
-    rows, _ = prepare_rows(X, is_discrete, np.zeros(len(X), dtype=np.int64), "euclidean", power)
+    n_rows = X.shape[0]
+    rows, _ = prepare_rows(X, is_discrete, np.zeros(n_rows, dtype=np.int64), "euclidean", power)
     rng = np.random.RandomState(0)
-    first, offset = rng.randint(len(X), size=_N_PAIRS), rng.randint(1, len(X), size=_N_PAIRS)
-    second = (first + offset) % len(X)  # never the same row
-    share = np.mean(~np.isnan(X), axis=0)
+    first, offset = rng.randint(n_rows, size=_N_PAIRS), rng.randint(1, n_rows, size=_N_PAIRS)
+    second = (first + offset) % n_rows  # never the same row
+    share = np.mean(~np.isnan(X), axis=0) if has_missing(X) else 1.0
     parts = [
         rows.columns.differences(first[part], second[part, None], power)[:, 0] * share
         for part in blocks(_N_PAIRS, max(1, 2**22 // X.shape[1]))

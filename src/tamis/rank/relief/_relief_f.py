@@ -81,8 +81,10 @@ class ReliefF(Ranker):
     -----
     Cost: O(m n D) multiplications in matrix products (with "manhattan", additions outside of them), then O(m k D) per
     class; memory for a scaled copy of ``X`` and blocks of distances, never all of them. Work is shared among as many
-    threads as OpenMP may use, which changes nothing in the result. Interactions count: neighbors are found with all
-    columns, so that the two columns of an XOR come first; but many irrelevant columns blur who is near.
+    threads as OpenMP may use, which changes nothing in the result. Under scikit-learn's ``array_api_dispatch``
+    neighbors are searched, and differences summed, where ``X`` lives; only the neighbors come back. Interactions count:
+    neighbors are found with all columns, so that the two columns of an XOR come first; but many irrelevant columns blur
+    who is near.
 
     Deviations: columns are divided by their range also for Eq. (3.9), so that units do not matter. Of neighbors that
     are equally far, up to rounding, the first in the table count. Classes with fewer samples than asked for give
@@ -113,7 +115,7 @@ class ReliefF(Ranker):
     array(['x1', 'x3'], dtype=object)
     """
 
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "missing"}
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"array_api", "groups", "missing"}
 
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
@@ -172,7 +174,7 @@ class ReliefF(Ranker):
         codes = target if task == "classification" else np.zeros(y.size, dtype=np.int64)
         power = 1 if self.difference == "absolute" else 2
         rows, constant = prepare_rows(X, candidates.is_discrete, codes, self.metric, power)
-        references = self._draw_references(len(X), rng)
+        references = self._draw_references(X.shape[0], rng)
         if task == "classification":
             scores, n_compared = compare_classes(rows, target, references, self.n_neighbors, power, self._watch)
         else:
@@ -185,11 +187,11 @@ class ReliefF(Ranker):
         scores = candidates.sum_members(scores)
         scores[candidates.sum_members(np.asarray(~constant, dtype=float)) == 0] = _WORST
         ranking = Ranking.from_scores(scores, rounding=ROUNDING.of(X))
-        note = f"{n_compared} of {len(X)} rows were compared with their neighbors"
+        note = f"{n_compared} of {X.shape[0]} rows were compared with their neighbors"
         return replace(
             ranking,
             certificate={"converged": n_compared == references.size, "n_compared": n_compared},
-            notes=(note,) if n_compared < len(X) else (),
+            notes=(note,) if n_compared < X.shape[0] else (),
         )
 
     def spread_by_chance(self, candidates: Candidates) -> np.ndarray | None:

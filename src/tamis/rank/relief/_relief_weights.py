@@ -10,18 +10,20 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from tamis.kernels.arrays.blocks import blocks, map_in_threads
 from tamis.kernels.arrays.missing import has_missing
-from tamis.kernels.arrays.tolerances import ROUNDING
+from tamis.kernels.arrays.tolerances import ROUNDING, Tolerance
+from tamis.kernels.arrays.transfer import to_numpy
 
 T = TypeVar("T")
 Watch = Callable[[Iterator[Any], int], Generator[Any, None, None]]
 
+_EPS = Tolerance(2.0**-52, 2.0**-23)  # distance of one to the next number
 _MOST_ROWS = 128  # rows of a block: enough for a fast matrix product, few enough to keep all threads busy
 _MOST_DISTANCES = 2**20  # entries of a block of distances
 _MOST_DIFFERENCES = 2**18  # entries of a table of differences, which should stay in cache
@@ -98,7 +100,14 @@ class NeighborSearch:
         What is summed over pairs; None: differences of the columns of ``Z``.
     variance : ndarray of shape (n_rows,) or None
         Added to the squared distances of a row, for values that are not known.
+
+    Attributes
+    ----------
+    uses_threads : bool
+        Whether blocks of rows may be shared out among threads.
     """
+
+    uses_threads: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -112,16 +121,23 @@ class NeighborSearch:
         self.metric = metric
         self.columns = _PlainColumns(Z) if columns is None else columns
         self.variance = variance
-        self._rounding = ROUNDING.of(Z)
-        self._norm2 = np.einsum("ij,ij->i", Z, Z, dtype=float).astype(Z.dtype)
+        self._norm2 = self._squared_norms()
         if variance is not None:
             self._norm2 += variance.astype(Z.dtype)
+        self._rounding = ROUNDING.of(Z)
         # two distances that differ by more than their rounding error are ordered with certainty
         if metric == "manhattan":
             self._distance_error = self._rounding * Z.shape[1]
         else:
-            relative = 16 * np.finfo(Z.dtype).eps * Z.shape[1] ** 0.5 + 4 * self._rounding
-            self._distance_error = relative * self._norm2.max()
+            relative = 16 * _EPS.of(Z) * Z.shape[1] ** 0.5 + 4 * self._rounding
+            self._distance_error = relative * float(to_numpy(self._norm2).max())
+
+    def _squared_norms(self) -> np.ndarray:
+        return np.einsum("ij,ij->i", self.Z, self.Z, dtype=float).astype(self.Z.dtype)
+
+    def n_rows_at_once(self) -> int:
+        """Rows whose distances to all others are held at a time."""
+        return min(_MOST_ROWS, max(32, _MOST_DISTANCES // self.Z.shape[0]))
 
     def distances(self, rows: np.ndarray) -> np.ndarray:
         """Distances of some rows to all, up to rounding and a term per row, which no order depends on.
@@ -149,8 +165,18 @@ class NeighborSearch:
             distance += self.variance[rows] + self.variance[others]
         return distance
 
+    def distances_to(self, distance: Any, candidates: np.ndarray) -> Any:
+        """The columns of :meth:`distances` that belong to some rows."""
+        return distance.take(candidates, axis=1)
+
+    def _near_pairs(self, distance: Any, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row, column and distance of all pairs that may be among the ``k`` nearest, and of few others."""
+        radius = _bound_smallest(distance, k)[:, None] + self._distance_error
+        row, column = np.divmod(np.flatnonzero(distance <= radius), distance.shape[1])
+        return row, column, distance[row, column]
+
     def nearest(
-        self, rows: np.ndarray, candidates: np.ndarray, distance: np.ndarray, k: int, *, in_order: bool = False
+        self, rows: np.ndarray, candidates: np.ndarray, distance: Any, k: int, *, in_order: bool = False
     ) -> np.ndarray:
         """The ``k`` candidates, fewer than all, that are nearest to each row; nearest first if ``in_order``.
 
@@ -159,13 +185,12 @@ class NeighborSearch:
         rows : ndarray of shape (n_rows,)
         candidates : ndarray of shape (n_candidates,)
             In increasing order: the first of equally distant ones are taken.
-        distance : ndarray of shape (n_rows, n_candidates)
+        distance : array of shape (n_rows, n_candidates)
+            As given by :meth:`distances` and :meth:`distances_to`.
         k : int
         in_order : bool, default=False
         """
-        radius = _bound_smallest(distance, k)[:, None] + self._distance_error
-        row, column = np.divmod(np.flatnonzero(distance <= radius), candidates.size)
-        near = distance[row, column]
+        row, column, near = self._near_pairs(distance, k)
         order = np.lexsort((near, row))
         row, column, near = row[order], column[order], near[order]
         first = np.flatnonzero(np.diff(row, prepend=-1))
@@ -290,7 +315,7 @@ def compare_classes(
             if counts[c] <= n_neighbors:
                 chosen = np.broadcast_to(candidates, (block.size, counts[c]))
             else:
-                chosen = rows.nearest(block, candidates, distance.take(candidates, axis=1), n_neighbors)
+                chosen = rows.nearest(block, candidates, rows.distances_to(distance, candidates), n_neighbors)
             miss = counts[c] / (codes.size - counts[own]) / taken[c]  # P(c) / (1 - P(own)), averaged
             weight = np.where(own == c, -1 / max(n_hits[c], 1), miss)
             neighbors.append(chosen)
@@ -300,7 +325,7 @@ def compare_classes(
         return sums[0], block.size
 
     total, n_compared = np.zeros(rows.columns.n_columns), 0
-    for part, n_rows in _work_in_blocks(compare, references, codes.size, watch):
+    for part, n_rows in _work_in_blocks(compare, references, rows, watch):
         total += part
         n_compared += n_rows
     return total / max(n_compared, 1), n_compared
@@ -344,7 +369,7 @@ def compare_targets(
         return rows.columns.sum_differences(block, neighbors, weights, power), weights.sum(axis=(1, 2)), block.size
 
     differences, totals, n_compared = np.zeros((2, rows.columns.n_columns)), np.zeros(2), 0
-    for part, total, n_rows in _work_in_blocks(compare, references, y.size, watch):
+    for part, total, n_rows in _work_in_blocks(compare, references, rows, watch):
         differences += part  # N_dC&dA and N_dA - N_dC&dA of Robnik-Sikonja and Kononenko
         totals += total  # N_dC and m - N_dC
         n_compared += n_rows
@@ -356,9 +381,11 @@ def _share(part: np.ndarray, total: float) -> np.ndarray:
     return part / total if total > 0 else np.zeros_like(part)
 
 
-def _work_in_blocks(task: Callable[[np.ndarray], T], rows: np.ndarray, n_samples: int, watch: Watch) -> Iterator[T]:
+def _work_in_blocks(
+    task: Callable[[np.ndarray], T], references: np.ndarray, rows: NeighborSearch, watch: Watch
+) -> Iterator[T]:
     """Results of a task on blocks of rows, in order; how rows are cut does not depend on the number of threads."""
-    size = min(_MOST_ROWS, max(32, _MOST_DISTANCES // n_samples))
-    parts = np.array_split(rows, -(-rows.size // size))
-    with closing(map_in_threads(task, parts)) as results, closing(watch(results, len(parts))) as watched:
+    parts = np.array_split(references, -(-references.size // rows.n_rows_at_once()))
+    found = map_in_threads(task, parts) if rows.uses_threads else (task(part) for part in parts)
+    with closing(found) as results, closing(watch(results, len(parts))) as watched:
         yield from watched

@@ -8,16 +8,22 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from tamis._sklearn import Interval, StrOptions, safe_indexing
 from tamis.base import Ranker, run_in_background
 from tamis.base._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows
 from tamis.base._validation import check_classes
-from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.scaling import rescale_columns, scale_columns, standard_deviations, standardize_columns
 from tamis.kernels.arrays.targets import encode_classes
-from tamis.kernels.graph.affinity import ClassGraph, Graph, KernelGraph, heat_width, neighbor_graph
+from tamis.kernels.arrays.transfer import is_on_host, to_numpy
+from tamis.kernels.graph.affinity import (
+    ClassGraph,
+    DeviceKernelGraph,
+    Graph,
+    KernelGraph,
+    heat_width,
+    neighbor_graph,
+)
 from tamis.kernels.neighbors.search import nearest_neighbors
 
 
@@ -75,8 +81,7 @@ class GraphRanker(RowSampleRanker):
     def _graph(self, X: Any, y: Any) -> Graph:
         """The graph that the parameters describe; refused if it ties no samples at all."""
         tie = partial(self._tie_samples, X, y)
-        on_host = sparse.issparse(X) or isinstance(X, np.ndarray)  # others may belong to the thread that made them
-        graph = run_in_background(self, tie, task_name="graph") if on_host else tie()
+        graph = run_in_background(self, tie, task_name="graph") if is_on_host(X) else tie()
         if not graph.degree.any():
             raise ValueError(
                 "no two samples point the same way, so that every weight of the graph is zero; take weight='heat'"
@@ -96,7 +101,7 @@ class GraphRanker(RowSampleRanker):
             if width is None:
                 n_neighbors = min(self.n_neighbors, X.shape[0] - 1)
                 width = heat_width(to_numpy(nearest_neighbors(points, n_neighbors)[1]))
-            return KernelGraph(points if sparse.issparse(points) else to_numpy(points), width, loop=loop)
+            return (KernelGraph if is_on_host(points) else DeviceKernelGraph)(points, width, loop=loop)
         return neighbor_graph(points, self.n_neighbors, weight=self.weight, width=self.width, loop=loop)
 
     def _points(self, X: Any) -> Any:

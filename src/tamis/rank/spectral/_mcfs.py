@@ -10,16 +10,20 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
-from tamis._sklearn import Interval
+from tamis._sklearn import Interval, get_namespace_and_device, safe_indexing
 from tamis.base import Candidates, Ranking, track
+from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.scaling import center_varying
 from tamis.kernels.arrays.tolerances import TIE
+from tamis.kernels.arrays.transfer import from_numpy, is_on_host, like, to_numpy
 from tamis.kernels.graph.affinity import informative_eigenvectors, inverse_root
 from tamis.rank._row_sample import note_rows
 from tamis.rank.spectral._base import GraphRanker
 
 _TWIN = 1e-5  # distance of two columns, relative to their norm, below which the lasso path cannot tell them apart
 _OPTIMAL = 1e-8  # violation of the optimality conditions that rounding explains
+_FEWEST_SCREENED = 256  # columns of a device among which a path is sought first
+_COMPARED = 2**24  # entries of columns that are compared at a time
 
 
 class MCFS(GraphRanker):
@@ -66,7 +70,8 @@ class MCFS(GraphRanker):
     Notes
     -----
     Cost: a neighbor search, a few eigenvectors of the sparse graph, and per cluster a least-angle path (lasso form) of
-    ``n_nonzero`` steps, O(n D) each. Copies of a column, up to sign, get the weight that one of them would get alone.
+    ``n_nonzero`` steps, O(n D) each; of an array on a device only the columns that a path may take, and what it is at
+    each step, come back. Copies of a column, up to sign, get the weight that one of them would get alone.
     Eigenvectors have unit norm in the degrees; their common scale does not change the order. Where several have the
     same eigenvalue around the last one taken, as in a graph of more parts than clusters, the choice among them is
     arbitrary; with ``weight="class"`` no more than the number of classes less one are taken.
@@ -88,6 +93,7 @@ class MCFS(GraphRanker):
     array(['petal length (cm)'], dtype=object)
     """
 
+    provides: ClassVar[frozenset[str]] = GraphRanker.provides | {"array_api"}
     _parameter_constraints: ClassVar[dict] = {
         **GraphRanker._parameter_constraints,
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
@@ -135,15 +141,16 @@ class MCFS(GraphRanker):
         Y -= Y.mean(axis=0)
         Z, varies = center_varying(X, scale=self.standardize)
         distinct, copy_of, sign = group_copies(Z)
-        Z = Z[:, distinct]
-        found = (lasso_weights(Z, target, self.n_nonzero, self.alpha) for target in Y.T)
+        Z = safe_indexing(Z, distinct, axis=1)
+        solve = lasso_weights if is_on_host(Z) else screened_lasso_weights
+        found = (solve(Z, target, self.n_nonzero, self.alpha) for target in Y.T)
         paths = list(track(self, found, task_name="path", total=Y.shape[1], interruptible=False))
-        self.coef_ = np.zeros((len(paths), X.shape[1]))
-        self.coef_[:, varies] = np.array([weights for weights, _ in paths])[:, copy_of] * sign
-        self.penalty_ = np.array([penalty for _, penalty in paths])
+        coef = np.zeros((len(paths), X.shape[1]))
+        coef[:, varies] = np.array([weights for weights, _ in paths])[:, copy_of] * sign
         kkt = max(kkt_violation(Z, target, *path) for target, path in zip(Y.T, paths, strict=True))
-        size = np.abs(self.coef_) if self.absolute else self.coef_
-        scores = np.where((self.coef_ != 0).any(axis=0), size.max(axis=0), np.nan)
+        size = np.abs(coef) if self.absolute else coef
+        scores = np.where((coef != 0).any(axis=0), size.max(axis=0), np.nan)
+        self.coef_, self.penalty_ = (like(values, X) for values in (coef, np.array([penalty for _, penalty in paths])))
         ranking = Ranking.from_scores(scores, rounding=TIE.float64)
         return Ranking(
             ranking.order,
@@ -153,19 +160,25 @@ class MCFS(GraphRanker):
         )
 
 
-def group_copies(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def group_copies(Z: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Distinct columns, the place among these of the one that each column copies, and the sign between the two.
 
     Copies are equal up to sign and rounding, so their projections on a random direction are adjacent when sorted.
     """
-    along = np.random.RandomState(0).standard_normal(len(Z)) @ Z
-    size = np.linalg.norm(Z, axis=0)
+    xp, _, device = get_namespace_and_device(Z)
+    direction = from_numpy(np.random.RandomState(0).standard_normal(Z.shape[0]), xp, device, Z.dtype)
+    along = to_numpy(direction @ Z)
+    size = np.sqrt(to_numpy(xp.sum(Z * Z, axis=0)))
     order = np.argsort(np.abs(along), kind="stable")
     left, right = order[:-1], order[1:]
     near = np.flatnonzero(np.abs(along[right]) - np.abs(along[left]) <= 1e-4 * size[left])
-    signed = Z[:, right[near]] * np.where(np.sign(along[left[near]]) * np.sign(along[right[near]]) < 0, -1.0, 1.0)
     alike = np.zeros(left.size, dtype=bool)
-    alike[near] = np.linalg.norm(Z[:, left[near]] - signed, axis=0) <= _TWIN * size[left[near]]
+    for part in blocks(near.size, _COMPARED // Z.shape[0]):
+        some = near[part]
+        signs = np.where(np.sign(along[left[some]]) * np.sign(along[right[some]]) < 0, -1.0, 1.0)
+        signed = safe_indexing(Z, right[some], axis=1) * from_numpy(signs, xp, device, Z.dtype)
+        distance2 = xp.sum((safe_indexing(Z, left[some], axis=1) - signed) ** 2, axis=0)
+        alike[some] = np.sqrt(to_numpy(distance2)) <= _TWIN * size[left[some]]
     group = np.empty(order.size, dtype=np.int64)
     group[order] = np.cumsum(np.append(False, ~alike))
     _, first, member = np.unique(group, return_index=True, return_inverse=True)
@@ -176,26 +189,61 @@ def group_copies(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def lasso_weights(Z: np.ndarray, y: np.ndarray, n_nonzero: int, alpha: float) -> tuple[np.ndarray, float]:
-    r"""Weights and :math:`\beta` at the end of some steps along the lasso path of Eq. 3.27, or at ``alpha``.
+    r"""Weights and :math:`\beta` at the end of some steps along the lasso path of Eq. 3.27, or at ``alpha``."""
+    return last_optimal_knot(Z, y, *lasso_path(Z, y, n_nonzero, alpha))
 
-    Where columns are nearly dependent, knots of the path may violate the KKT conditions: the last that does not counts.
+
+def screened_lasso_weights(Z: Any, y: np.ndarray, n_nonzero: int, alpha: float) -> tuple[np.ndarray, float]:
+    r"""The same of columns on a device, from which only those come that a path may take.
+
+    The path of some columns is that of all if the gradient of no other one exceeds :math:`\beta` at a knot, for both
+    are linear from one knot to the next. Those that do join, and the path is computed again.
     """
+    xp, _, device = get_namespace_and_device(Z)
+    gradient = 2.0 * np.abs(to_numpy(from_numpy(y, xp, device, Z.dtype) @ Z))
+    n_more = max(_FEWEST_SCREENED, 2 * n_nonzero)
+    chosen = np.sort(np.argsort(-gradient, kind="stable")[:n_more])
+    while True:
+        some = to_numpy(safe_indexing(Z, chosen, axis=1))
+        coefs, betas = lasso_path(some, y, n_nonzero, alpha)
+        residuals = from_numpy(y[:, None] - some @ coefs, xp, device, Z.dtype)
+        excess = xp.max(2.0 * xp.abs(Z.T @ residuals) - from_numpy(betas, xp, device, Z.dtype)[None, :], axis=1)
+        excess = to_numpy(excess) / gradient.max()
+        excess[chosen] = 0.0
+        others = np.flatnonzero(excess > _OPTIMAL)
+        if others.size == 0:
+            break
+        chosen = np.union1d(chosen, others[np.argsort(-excess[others], kind="stable")[:n_more]])
+    weights = np.zeros(Z.shape[1])
+    weights[chosen], beta = last_optimal_knot(some, y, coefs, betas)
+    return weights, beta
+
+
+def lasso_path(Z: np.ndarray, y: np.ndarray, n_nonzero: int, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    r"""Weights of shape (n_columns, n_knots) and :math:`\beta` at the knots of the lasso path of Eq. 3.27."""
     n_samples = len(y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it drops columns that others make redundant, as it should
         alphas, _, coefs = lars_path(
             Z, y, method="lasso", max_iter=n_nonzero, alpha_min=alpha / (2 * n_samples), copy_X=True
         )
-    knots = ((coefs[:, k], float(2 * n_samples * alphas[k])) for k in range(alphas.size - 1, 0, -1))
+    return coefs, 2 * n_samples * alphas
+
+
+def last_optimal_knot(Z: np.ndarray, y: np.ndarray, coefs: np.ndarray, betas: np.ndarray) -> tuple[np.ndarray, float]:
+    """The last knot of a path that meets the KKT conditions; some may not where columns are nearly dependent."""
+    knots = ((coefs[:, k], float(betas[k])) for k in range(betas.size - 1, 0, -1))
     optimal = (knot for knot in knots if kkt_violation(Z, y, *knot) < _OPTIMAL)
-    return next(optimal, (coefs[:, 0], float(2 * n_samples * alphas[0])))
+    return next(optimal, (coefs[:, 0], float(betas[0])))
 
 
-def kkt_violation(Z: np.ndarray, y: np.ndarray, a: np.ndarray, beta: float) -> float:
+def kkt_violation(Z: Any, y: np.ndarray, a: np.ndarray, beta: float) -> float:
     r"""How far ``a`` is from optimal in Eq. 3.27.
 
     :math:`2 Z'(y - Za)` must equal :math:`\beta\,\mathrm{sign}(a)`, and lie within :math:`\pm\beta` where a is zero.
     """
-    gradient = 2.0 * (Z.T @ (y - Z @ a))
+    xp, _, device = get_namespace_and_device(Z)
+    target, weights = (from_numpy(each, xp, device, Z.dtype) for each in (y, a))
+    gradient, start = (2.0 * to_numpy(Z.T @ each) for each in (target - Z @ weights, target))
     excess = np.where(a != 0, np.abs(gradient - beta * np.sign(a)), np.maximum(np.abs(gradient) - beta, 0.0))
-    return float(excess.max() / max(2.0 * np.abs(Z.T @ y).max(), np.finfo(float).tiny))
+    return float(excess.max() / max(np.abs(start).max(), np.finfo(float).tiny))

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg
 
-from tamis._sklearn import Interval, StrOptions
+from tamis._sklearn import Interval, StrOptions, get_namespace_and_device
 from tamis.base import Candidates, Ranker, Ranking
-from tamis.kernels.arrays.columns import Columns, as_columns, to_numpy
+from tamis.kernels.arrays.columns import Columns, as_columns
 from tamis.kernels.arrays.tolerances import ROUNDING
+from tamis.kernels.arrays.transfer import from_numpy, to_numpy
 from tamis.kernels.graph.affinity import Graph, dirichlet_energy, informative_eigenvectors
 from tamis.rank._row_sample import note_rows
 from tamis.rank.spectral._base import GraphRanker
@@ -144,7 +145,7 @@ class SPEC(GraphRanker):
             return alignment(graph, columns, self.n_clusters)
         if self.algorithm == "product":
             return -dirichlet_energy(graph, X)
-        return -energy_by_spectrum(graph, to_numpy(columns.columns(np.arange(X.shape[1]))), without_first=self.phi == 2)
+        return -energy_by_spectrum(graph, columns.columns(np.arange(X.shape[1])), without_first=self.phi == 2)
 
     def _squared_offset(self, X: Any, columns: Columns) -> np.ndarray:
         """``||Delta^1/2 1||^2 m^2`` with m the mean of f weighted by degree: its part along xi_0."""
@@ -161,8 +162,10 @@ def alignment(graph: Graph, columns: Columns, n_clusters: int) -> np.ndarray:
     return to_numpy(columns.dot(columns.as_array(vectors))).astype(float) ** 2 @ (2.0 - values)
 
 
-def energy_by_spectrum(graph: Graph, F: np.ndarray, *, without_first: bool) -> np.ndarray:
+def energy_by_spectrum(graph: Graph, F: Any, *, without_first: bool) -> np.ndarray:
     r""":math:`\sum_k \lambda_k \langle f, \xi_k \rangle^2` of every column over the whole spectrum of the graph."""
     values, vectors = linalg.eigh(np.eye(graph.n_samples) - graph.normalized_dot(np.eye(graph.n_samples)))
+    xp, _, device = get_namespace_and_device(F)
     used = slice(1 if without_first else 0, None)
-    return values[used] @ (vectors[:, used].T @ F) ** 2
+    eigenvalues, projections = (from_numpy(each, xp, device, F.dtype) for each in (values[used], vectors[:, used].T))
+    return to_numpy(eigenvalues @ (projections @ F) ** 2)
