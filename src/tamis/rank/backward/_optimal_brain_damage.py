@@ -164,7 +164,7 @@ class OptimalBrainDamage(EliminationRanker):
             return self._start_on_estimator(candidates.table, np.asarray(y), candidates.sample_weight, rng)
         task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
-        return WeightPruning(network, task, [self._train(network, task)], self.alpha, self._train)
+        return WeightPruning(network, task, [self._train_from_start(network, task)], self.alpha, self._train)
 
     def _start_on_estimator(
         self, X: Any, y: np.ndarray, weight: np.ndarray | None, rng: np.random.RandomState

@@ -117,10 +117,10 @@ class FQI(NetworkRanker):
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
-        training = self._train(network, task)
-        usual = task.target.predictions(network(task.Z))
+        training = self._train_from_start(network, task)
+        usual = task.target.predictions(network(task.Z).T)
         changes = [
-            task.target.mean((task.target.predictions(outputs) - usual).square().sum(dim=2))
+            task.target.mean((task.target.predictions(outputs) - usual).square_().sum(dim=1))
             for outputs in network.outputs_without(task.Z)
         ]
         quality = np.concatenate([change.cpu().numpy() for change in changes])
