@@ -177,15 +177,16 @@ class SwapSearch:
         near, near_distance2 = (np.take_along_axis(each, place, axis=1) for each in (rows, without))
 
         values = self._columns[columns]
-        distance2 = values[:, near]  # (columns, queries, near)
+        distance2 = values.take(near, axis=1)  # (columns, queries, near)
         distance2 -= values[:, self.queries, None]
         distance2 *= distance2
         distance2 += near_distance2.astype(np.float32)
         farthest = np.partition(distance2, p - 1, axis=-1)[:, :, p - 1, None]
         is_neighbor = (distance2 <= farthest).astype(np.float32).transpose(1, 0, 2)
 
-        forms = is_neighbor @ self._gram[near[:, :, None], near[:, None, :]]
-        forms -= (2 * p) * self._gram[self.queries[:, None], near][:, None, :]
+        row = near * len(self._gram)  # where rows of the Gram matrix begin
+        forms = is_neighbor @ self._gram.take(row[:, :, None] + near[:, None, :])
+        forms -= (2 * p) * self._gram.take(self.queries[:, None] * len(self._gram) + near)[:, None, :]
         return -np.einsum("icl,icl->c", forms, is_neighbor)
 
     def _column_distance2(self, column: int) -> np.ndarray:
