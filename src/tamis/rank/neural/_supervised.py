@@ -274,7 +274,7 @@ class NetworkElimination(Elimination):
         self.places = places
         self.trainings = trainings
         self._train = train
-        self._Z = task.Z[:, places]
+        self._Z = task.Z if places.size == task.Z.shape[1] else task.Z[:, places]
         self._is_trained = True
 
     @property
