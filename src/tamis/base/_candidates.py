@@ -524,6 +524,12 @@ def _joined(table: Any, copies: Any, column_order: np.ndarray) -> Any:
     """Columns of both tables in the order ``column_order``."""
     if sparse.issparse(table):
         both = sparse.hstack([table, copies], format=table.format)
+    elif isinstance(table, np.ndarray):  # without a table of both in the order given
+        place = np.argsort(column_order)
+        joined = np.empty((table.shape[0], column_order.size), dtype=np.result_type(table, copies), order="F")
+        joined[:, place[: table.shape[1]]] = table
+        joined[:, place[table.shape[1] :]] = copies
+        return joined
     else:
         xp, _ = get_namespace(table)
         both = xp.concat([table, copies], axis=1)

@@ -14,6 +14,7 @@ from tamis.base import COLUMNS, Candidates, Ranker, Ranking, Step, StopDecision,
 from tamis.kernels.arrays.scaling import rescale_columns
 from tamis.kernels.neighbors.fit_criterion import fit_along, fit_of_all, standardized_gram
 
+_EACH = 32  # every number of features up to here is tried, then about one in ten
 _FIRST_LOOK = 64  # features that a sequential ranker gives before the curve is looked at
 
 
@@ -41,10 +42,10 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
     -----
     The plateau is the highest FIT of those along the order and that of all features. Every k is tried up to 32, then
     about one in ten; none below the number of features that stay as asked. Where the sets of a method are not nested,
-    its own set of each size is judged: at 1, 2, 4, ... features until FIT is within the tolerance, then by bisection.
-    Cost: O(r^2 K) for r rows and K ranked features, plus a sort of r^2 distances per k tried; memory r^2. An array on
-    a device is judged there: the r x r products of all features and the neighbors come from it. The FIT of a selection
-    is not monotone: features that are noise blur the neighborhoods.
+    its own set of each size is judged: at 1, 2, 4, ... features until FIT is within the tolerance, then by bisection,
+    to a tenth of the size where that is above 32. Cost: O(r^2 K) for r rows and K ranked features, plus a sort of r^2
+    distances per k tried; memory r^2. An array on a device is judged there: the r x r products of all features and the
+    neighbors come from it. The FIT of a selection is not monotone: features that are noise blur the neighborhoods.
 
     Examples
     --------
@@ -119,7 +120,7 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         too_few = enough - 1
         while not is_enough(enough) and enough <= found[enough].order.size and enough < most:
             too_few, enough = enough, min(2 * enough, most)
-        while enough - too_few > 1:
+        while enough - too_few > (enough // 10 if enough > _EACH else 1):
             middle = (too_few + enough) // 2
             too_few, enough = (too_few, middle) if is_enough(middle) else (middle, enough)
         return found
@@ -178,7 +179,7 @@ class _Curve:
 
 def tried_sizes(most: int, least: int = 1) -> np.ndarray:
     """Every number up to 32, then about one in ten, and the last; none below the least, which is one of them."""
-    sizes = list(range(max(least, 1), min(most, 32) + 1)) or [least]
+    sizes = list(range(max(least, 1), min(most, _EACH) + 1)) or [least]
     while sizes[-1] < most:
         sizes.append(min(most, sizes[-1] + max(1, sizes[-1] // 10)))
     return np.array(sizes)

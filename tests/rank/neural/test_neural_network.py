@@ -91,7 +91,7 @@ def test_curvature_in_blocks_of_rows_is_that_of_all_rows(monkeypatch):
 @pytest.mark.parametrize("sizes", [(4, 3, 2), (4, 3), (4, 5, 4, 1)], ids=str)
 @pytest.mark.parametrize("block", [1, 2**21])
 def test_leaving_an_input_out_is_holding_it_at_zero(sizes, block, monkeypatch):
-    monkeypatch.setattr("tamis.rank.neural._network._BLOCK", block)
+    monkeypatch.setattr("tamis.rank.neural._network._BLOCK_WITHOUT", block)
     network, X, target = problem(sizes)
     found = losses_without(network, torch.from_numpy(X), target)
     expected = [loss_of(network, oracle.without(X, j), target) for j in range(4)]
@@ -102,6 +102,45 @@ def test_a_network_on_some_inputs_is_the_network_with_the_others_at_zero():
     network, X, _ = problem((4, 3, 2))
     Z = torch.from_numpy(oracle.without(oracle.without(X, 0), 2))
     np.testing.assert_allclose(network.keep_inputs(np.array([1, 3]))(Z[:, [1, 3]]), network(Z), rtol=1e-12)
+
+
+# tables with more columns than rows
+
+
+@pytest.mark.parametrize("hidden_units", [(3,), (), (4, 3)], ids=str)
+@pytest.mark.parametrize("one_to_one", [False, True])
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_training_in_the_space_of_the_rows_takes_the_steps_of_training_on_all_columns(hidden_units, one_to_one, task):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((12, 40))
+    X[3] = X[5]  # rows that depend on each other
+    y = X[:, 0] > 0 if task == "classification" else X[:, 0]
+    found = []
+    for name in ("_train_in_row_space", "_train"):
+        ranker = FQI(hidden_units=hidden_units, task=task, max_iter=8, alpha=0.1)
+        inputs = ranker._task(X, y, np.random.RandomState(1))
+        network = ranker._start(inputs, one_to_one=one_to_one)
+        free = np.arange(network.theta.numel()) < network.theta.numel() - 40 * one_to_one
+        training = getattr(ranker, name)(network, inputs, *([free] if name == "_train" else []))
+        found.append((training, network.theta.numpy()))
+    (one, theta), (other, expected) = found
+    np.testing.assert_allclose(theta, expected, rtol=1e-7, atol=1e-9)
+    assert (one.n_iter, one.converged) == (other.n_iter, other.converged)
+    assert one.objective == pytest.approx(other.objective, rel=1e-10)
+
+
+@every
+def test_wide_tables_are_ranked_the_same_in_the_space_of_their_rows(ranker, monkeypatch):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((25, 60))
+    y = X[:, 7] + X[:, 30] > 0
+    quick = clone(ranker).set_params(stop=2, random_state=0, max_iter=10, tol=1e-3)
+    with pytest.warns(ConvergenceWarning):
+        found = quick.fit(X, y)
+    monkeypatch.setattr("tamis.rank.neural._supervised._WIDE", np.inf)
+    with pytest.warns(ConvergenceWarning):
+        expected = clone(quick).fit(X, y)
+    np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-5, atol=1e-9)
 
 
 # penalties

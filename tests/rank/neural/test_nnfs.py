@@ -194,3 +194,13 @@ def test_held_out_rows_are_whole_groups():
     assert np.unique(groups[rows]).size == 1
     assert rows.size == 4
     assert held_out_rows(0.2, None, np.zeros(9), 9, np.random.RandomState(0)).size == 0
+
+
+def test_a_tenth_of_many_inputs_leaves_at_a_time_and_then_one(monkeypatch):
+    monkeypatch.setattr("tamis.rank.neural._nnfs._MANY", 12)
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((40, 30))
+    found = NNFS(stop=None, random_state=0, tol=1e-2).fit(X, X[:, 4] + X[:, 9])
+    sizes = [step.info["n_inputs"] for step in found.path_[::-1]]
+    assert list(dict.fromkeys(sizes)) == [30, 27, 25, 23, 21, 19, 18, 17, 16, 15, 14, 13, *range(12, 0, -1)]
+    assert set(found.order_[:2]) == {4, 9}

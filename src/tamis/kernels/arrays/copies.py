@@ -73,8 +73,9 @@ def order_by_values(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
     product = np.einsum("ij,j->i", columns, vector)  # BLAS would round differently from one place to the next
     sign = np.where(product < 0, -1.0, 1.0).astype(columns.dtype)
     order = np.argsort(np.abs(product), kind="stable")
-    signed = columns[order] * sign[order, None]
-    return order, sign, 1 + np.flatnonzero(np.all(signed[1:] == signed[:-1], axis=1))
+    may_repeat = 1 + np.flatnonzero(np.diff(np.abs(product[order])) == 0)  # columns that are equal have equal products
+    one, before = (columns[each] * sign[each, None] for each in (order[may_repeat], order[may_repeat - 1]))
+    return order, sign, may_repeat[np.all(one == before, axis=1)]
 
 
 def order_columns(X: Any) -> np.ndarray:

@@ -82,8 +82,10 @@ class OptimalBrainDamage(EliminationRanker):
     its Hessian is exact, where the paper's backward pass leaves out what two units do together: q^2 numbers per sample
     for q units in a layer, in blocks of rows. Off the minimum a curvature may be negative; such weights go first.
 
-    Cost: one training and, with the default, a shorter one for every fifth of the weights. Inputs that die in the same
-    round are ranked by their saliency in it, with an estimator too.
+    Cost: one training and, with the default, a shorter one for every fifth of the weights, on the inputs that have any
+    left. Inputs that die in the same round are ranked by their saliency in it, with an estimator too. The default rule
+    eliminates twenty times: minutes for 500 rows of 20 000 columns, of which callbacks are told draw by draw; a number
+    as ``stop`` eliminates once, in seconds.
 
     A column's first weights are random combinations of its own values, so that neither the order of the columns nor
     their signs matter (that of the rows does, as another seed would). Constant columns never enter, copies of a column
@@ -164,7 +166,7 @@ class OptimalBrainDamage(EliminationRanker):
             return self._start_on_estimator(candidates.table, np.asarray(y), candidates.sample_weight, rng)
         task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
-        return WeightPruning(network, task, [self._train(network, task)], self.alpha, self._train)
+        return WeightPruning(network, task, [self._train_from_start(network, task)], self.alpha, self._train)
 
     def _start_on_estimator(
         self, X: Any, y: np.ndarray, weight: np.ndarray | None, rng: np.random.RandomState
@@ -279,28 +281,27 @@ class WeightPruning(NetworkElimination):
     ) -> None:
         super().__init__(network, task, np.arange(task.Z.shape[1]), trainings, train)
         self.alpha = alpha
-        self._is_bias: np.ndarray = ~network.is_weight().cpu().numpy().astype(bool)
-        self._is_weight = ~self._is_bias  # that was not deleted
-        self._shape = network.layers[0][0].shape
+        self._is_weight = network.is_weight().cpu().numpy().astype(bool)  # that was not deleted
 
     def n_rounds(self, step: StepSize) -> None:
         """Inputs leave when their weights happen to."""
 
     def _first_layer(self, values: np.ndarray) -> np.ndarray:
-        """Values of the first layer's weights, one row per input."""
-        return values[: self._shape.numel()].reshape(self._shape)
+        """Values of the first layer's weights, one row per input that remains."""
+        shape = self.network.layers[0][0].shape
+        return values[: shape.numel()].reshape(shape)
 
     def _saliency(self) -> np.ndarray:
         """What deleting each weight adds to the objective; nothing for those already deleted."""
         from tamis.rank.neural._network import curvature
 
-        hessian_diagonal = curvature(self.network, self.task.Z, self.task.target) + self.alpha
+        hessian_diagonal = curvature(self.network, self._Z, self.task.target) + self.alpha
         saliency = (0.5 * hessian_diagonal * self.network.theta.square()).cpu().numpy()
         return np.where(self._is_weight, saliency, 0.0)
 
     def criteria(self) -> np.ndarray:
         """Saliency of each input's weights together."""
-        return self._first_layer(self._saliency()).sum(axis=1)[self.places]
+        return self._first_layer(self._saliency()).sum(axis=1)
 
     def next_to_leave(self, step: StepSize) -> tuple[np.ndarray, np.ndarray]:
         """Inputs whose last weights are deleted now, and the one that has won when no other has any."""
@@ -310,21 +311,27 @@ class WeightPruning(NetworkElimination):
         deleted = weights[np.argsort(saliency[weights], kind="stable")[: n_to_eliminate(step, weights.size)]]
         self._is_weight[deleted] = False
         self.network.theta[deleted] = 0.0
-        connected = np.flatnonzero(self._first_layer(self._is_weight).any(axis=1))
-        dead = np.setdiff1d(self.places, connected)
+        is_connected = self._first_layer(self._is_weight).any(axis=1)
+        dead, connected = np.flatnonzero(~is_connected), np.flatnonzero(is_connected)
         winner = connected if connected.size == 1 else connected[:0]
         leaving = np.concatenate([dead[np.argsort(worth[dead], kind="stable")], winner])
-        return self.task.inputs.first[leaving], worth[leaving]
+        return self.remaining[leaving], worth[leaving]
 
     def remove(self, leaving: np.ndarray) -> None:
-        """Inputs without a weight stay in the network, whose weights are at zero."""
-        self.places = self.places[~np.isin(self.remaining, leaving)]
+        """Take inputs without a weight out of the network."""
+        if leaving.size:
+            stays = ~np.isin(self.remaining, leaving)
+            first = self._first_layer(self._is_weight)
+            self._is_weight = np.concatenate([first[stays].reshape(-1), self._is_weight[first.size :]])
+            super().remove(leaving)
         self._is_trained = False
 
     def train(self) -> bool:
         """Train the weights that were not deleted."""
         if not self._is_trained:
-            self.trainings.append(self._train(self.network, self.task, self._is_weight | self._is_bias))
+            is_bias = ~self.network.is_weight().cpu().numpy().astype(bool)
+            task = self.task.with_inputs(self._Z)
+            self.trainings.append(self._train(self.network, task, self._is_weight | is_bias))
             self._is_trained = True
         return True
 

@@ -211,7 +211,7 @@ class SensitivityRanking(NetworkRanker):
         """Sensitivities of a network that is trained first."""
         task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
-        training = self._train(network, task)
+        training = self._train_from_start(network, task)
         found = sensitivity(
             torch, lambda Z: task.target.center(network(Z)), task.Z, self.norm, candidates.sample_weight
         )

@@ -32,6 +32,9 @@ from tamis.rank.neural._torch import choose_device, limit_threads, load_torch, r
 
 _SEEN = 2000  # rows that the dimension, and the stopping rule of a dask array, are found on
 _NARROWEST = 20  # units of a bottleneck that may be wider than the dimension
+# and narrower: the 2-NN dimension of real tables, and of a few hundred latent variables, is below this; it is above
+# where columns share nothing, which no bottleneck holds
+_WIDEST = 128
 # behind "auto"
 _DEFAULTS = {
     "elimination": {"alpha": 0.02, "learning_rate": 0.05, "max_iter": 350},
@@ -189,8 +192,9 @@ class AgnosRanker(Ranker):
             return min(int(self.n_components), most)
         seen = rows.read(slice(0, None, -(-rows.shape[0] // _SEEN)))
         self.dimension_ = fit_two_nn(nearest_neighbors(seen, 2)[1]) if len(seen) > 2 else 1.0
-        least = 1 if self.mode == "thesis" else _NARROWEST
-        return int(min(max(np.ceil(self.dimension_), least), most))
+        if self.mode == "thesis":
+            return int(min(max(np.ceil(self.dimension_), 1), most))
+        return int(min(max(np.ceil(self.dimension_), _NARROWEST), _WIDEST, most))
 
     def _check_layers(self) -> None:
         if any(not isinstance(units, Integral) or units < 1 for units in self.hidden_units):

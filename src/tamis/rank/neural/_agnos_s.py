@@ -27,7 +27,8 @@ class AgnosS(AgnosRanker):
         "elimination" is faster and recovers more (see Notes); "thesis" trains as the thesis does: tanh on both sides,
         Adam on all samples, scores when training ends.
     n_components : int or "auto", default="auto"
-        Units of the bottleneck. "auto" is the 2-NN dimension of the table, rounded up; at least 20 by elimination.
+        Units of the bottleneck. "auto" is the 2-NN dimension of the table, rounded up; by elimination at least 20 and
+        at most 128, which only the dimension of tables whose columns share nothing exceeds.
     alpha : float or "auto", default="auto"
         Strength :math:`\lambda` of the penalty: 1 in the thesis; relative to the mean slack by elimination, 0.02.
     hidden_units : tuple of int, default=()
@@ -74,7 +75,7 @@ class AgnosS(AgnosRanker):
     memory: the table in single precision and a copy of the columns in use, or a batch of rows at a time where it does
     not fit, from a memory map, a sparse matrix or a dask array, whose rows should not be sorted across chunks. The
     stopping rule sees 2000 rows of a dask array, and the dimension is measured on 2000. Where 500 rows of 20 000
-    columns share nothing, the bottleneck is wide, and training takes more than a minute; callbacks are told of steps.
+    columns share nothing, the bottleneck is as wide as it gets, and a fit takes half a minute of a processor.
 
     Deviations from the thesis: in its mode, the loss is averaged over samples, which reproduces its tables; the
     normalization of W is by its Frobenius norm after each step.

@@ -128,7 +128,7 @@ class DeepFeatureSelection(NetworkRanker):
         task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task, one_to_one=True)
         n_weights = network.theta.numel() - task.Z.shape[1]
-        trainings = [self._train(network, task, np.arange(network.theta.numel()) < n_weights)]
+        trainings = [self._train_from_start(network, task)]
         trainings += [self._train_sparse(network, task, n_weights, share) for share in _SHARES]
         ranking = Ranking.from_scores(task.inputs.share(network.theta[n_weights:].abs().cpu().numpy()))
         order = ranking.order[ranking.scores[ranking.order] > 0]

@@ -138,7 +138,7 @@ class DropOneOut(EliminationRanker):
     ) -> NetworkElimination:
         task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
-        start = self._train(network, task)
+        start = self._train_from_start(network, task)
         trainings = [self._fit_network(network, task), start]
         has_weight = np.flatnonzero(network.layers[0][0].abs().amax(dim=1).cpu().numpy() > 0)
         return NetworkElimination(network.keep_inputs(has_weight), task, has_weight, trainings, self._fit_network)

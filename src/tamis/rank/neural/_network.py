@@ -20,6 +20,7 @@ from torch import Tensor
 from tamis.base import interrupt
 
 _BLOCK = 2**21  # numbers held at once while inputs are removed one by one, or second derivatives are summed
+_BLOCK_WITHOUT = 2**18  # numbers that fit into a cache
 _MAX_CELLS = 2**18  # random numbers per unit that weighted rows share in a start
 _MEMORY = 10  # objectives that a proximal step may compare itself with
 _SHRINK, _SUFFICIENT, _SHORTEST = 0.5, 1e-4, 1e-100  # of a proximal step that did not lower the objective enough
@@ -127,13 +128,18 @@ class Perceptron(torch.nn.Module):
         return loss, torch.cat(parts[::-1])
 
     def outputs_without(self, Z: Tensor) -> Iterator[Tensor]:
-        """Outputs once each input is held at zero, of shape (inputs, samples, outputs); a block of inputs at a time."""
+        """Outputs once each input is held at zero, of shape (inputs, outputs, samples); a block of inputs at a time."""
         weights, bias = self.layers[0]
-        preactivations = torch.addmm(bias, Z, weights)
-        width = max(1, _BLOCK // (len(Z) * max(self.sizes[1:])))
+        preactivations = torch.addmm(bias, Z, weights).T.contiguous()
+        width = max(1, _BLOCK_WITHOUT // (len(Z) * max(self.sizes[1:])))
         for start in range(0, self.sizes[0], width):
             block = slice(start, start + width)
-            yield self._outputs_from(preactivations - Z.T[block].unsqueeze(2) * weights[block].unsqueeze(1))
+            without = torch.addcmul(preactivations, weights[block].unsqueeze(2), Z.T[block].unsqueeze(1), value=-1.0)
+            for layer, layer_bias in self.layers[1:]:
+                # tanh(a) = 2 / (1 + exp(-2a)) - 1, in a third of the time that tanh takes
+                units = without.mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)
+                without = torch.matmul(layer.T, units) + layer_bias.unsqueeze(1)
+            yield without
 
     def keep_inputs(self, kept: np.ndarray) -> Perceptron:
         """The same network on some of its inputs."""
@@ -194,10 +200,14 @@ class Target:
         return by_sample @ self.share
 
     def losses(self, outputs: Tensor) -> Tensor:
-        """Cross-entropy or squared error of every sample; these are the last axis but one."""
+        """Cross-entropy or squared error of every sample."""
+        return self.losses_by_sample(outputs.T)
+
+    def losses_by_sample(self, outputs: Tensor) -> Tensor:
+        """The same, where samples are the last axis and outputs the last but one."""
         if self.is_class:
-            return -(outputs.log_softmax(dim=-1) * self.values).sum(dim=-1)
-        return (outputs - self.values).square().sum(dim=-1)
+            return -(outputs.log_softmax(dim=-2) * self.values.T).sum(dim=-2)
+        return (outputs - self.values.T).square().sum(dim=-2)
 
     def loss(self, outputs: Tensor) -> Tensor:
         """Their mean over the samples."""
@@ -228,8 +238,8 @@ class Target:
         return 2.0 * share * torch.ones_like(outputs).unsqueeze(2)
 
     def predictions(self, outputs: Tensor) -> Tensor:
-        """Probabilities of the classes, or the quantity itself."""
-        return outputs.softmax(dim=-1) if self.is_class else outputs
+        """Probabilities of the classes, or the quantity itself; samples are the last axis, outputs the last but one."""
+        return outputs.softmax(dim=-2) if self.is_class else outputs
 
     def center(self, outputs: Tensor) -> Tensor:
         """Outputs without what no prediction depends on: the mean of the logits."""
@@ -242,7 +252,8 @@ class Target:
 
 def losses_without(network: Perceptron, Z: Tensor, target: Target) -> np.ndarray:
     """Loss once each input is held at zero."""
-    return np.concatenate([target.loss(outputs).cpu().numpy() for outputs in network.outputs_without(Z)])
+    found = (target.mean(target.losses_by_sample(outputs)) for outputs in network.outputs_without(Z))
+    return np.concatenate([losses.cpu().numpy() for losses in found])
 
 
 def curvature(network: Perceptron, Z: Tensor, target: Target) -> Tensor:

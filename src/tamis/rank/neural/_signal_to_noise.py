@@ -131,7 +131,7 @@ class SignalToNoise(NetworkRanker):
             for _ in watched:
                 noisy = add_noise(task, rng)
                 network = self._start(noisy)
-                trainings.append(self._train(network, noisy))
+                trainings.append(self._train_from_start(network, noisy))
                 if interruption(self) and power:  # a network that was not trained to the end counts only where alone
                     break
                 power.append(network.layers[0][0].square().sum(dim=1).cpu().numpy())

@@ -33,6 +33,8 @@ from tamis.rank.neural._torch import choose_device, limit_threads, load_torch, s
 if TYPE_CHECKING:
     from tamis.rank.neural._network import Perceptron, Target, Training
 
+_WIDE = 2  # columns per row beyond which networks are trained in the space of the rows
+
 
 @dataclass(frozen=True)
 class Inputs:
@@ -43,7 +45,7 @@ class Inputs:
     Attributes
     ----------
     table : ndarray of shape (n_samples, n_inputs)
-        Centered, of unit variance if asked.
+        Centered, of unit variance if asked; column after column in memory.
     first : ndarray of shape (n_inputs,)
         The first column of the table that each stands for.
     input_of : ndarray of shape (n_features,)
@@ -69,7 +71,7 @@ def distinct_inputs(X: np.ndarray, *, standardize: bool, sample_weight: np.ndarr
     table = rescale_columns(X) if standardize else rescale_safely(np.asarray(X, dtype=float))
     centered = center_each_column(table, sample_weight)
     varies = np.flatnonzero(centered.norm)
-    Z = centered.rows[varies]
+    Z = centered.rows if varies.size == X.shape[1] else centered.rows[varies]
     if standardize:
         total = len(X) if sample_weight is None else float(sample_weight.sum())
         Z *= (total**0.5 / centered.norm[varies])[:, None]
@@ -79,7 +81,8 @@ def distinct_inputs(X: np.ndarray, *, standardize: bool, sample_weight: np.ndarr
     input_of = np.full(X.shape[1], -1)
     input_of[varies[order]] = np.cumsum(is_new) - 1
     first = order[is_new]
-    return Inputs(np.ascontiguousarray((Z[first] * sign[first, None]).T), varies[first], input_of)
+    Z *= sign[:, None]
+    return Inputs(Z[first].T, varies[first], input_of)
 
 
 @dataclass(frozen=True)
@@ -189,6 +192,24 @@ class NetworkRanker(SampledRanker, WeightedRanker):
 
         return objective
 
+    def _train_from_start(self, network: Perceptron, task: Task) -> Training:
+        """Minimize loss and weight decay from random weights; factors of inputs, if any, stay at one."""
+        if task.Z.shape[1] > _WIDE * len(task.Z):
+            return self._train_in_row_space(network, task)
+        if network.factors is None:
+            return self._train(network, task)
+        return self._train(network, task, np.arange(network.theta.numel()) < network.factors.storage_offset())
+
+    def _train_in_row_space(self, network: Perceptron, task: Task) -> Training:
+        """The same, with a pass over the products of rows in place of one over the table."""
+        from tamis.rank.neural._row_space import RowSpace
+
+        space = RowSpace.of(task.Z)
+        reduced = space.reduce(network)
+        training = self._train(reduced, task.with_inputs(space.coordinates))
+        space.restore(network, reduced)
+        return training
+
     def _train(self, network: Perceptron, task: Task, free: np.ndarray | None = None) -> Training:
         """Minimize loss and weight decay."""
         from tamis.rank.neural._network import train
@@ -253,7 +274,7 @@ class NetworkElimination(Elimination):
         self.places = places
         self.trainings = trainings
         self._train = train
-        self._Z = task.Z[:, places]
+        self._Z = task.Z if places.size == task.Z.shape[1] else task.Z[:, places]
         self._is_trained = True
 
     @property

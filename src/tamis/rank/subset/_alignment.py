@@ -11,14 +11,16 @@ follows from ``g_j = z_j' K_S z_j = sum_{b in S} (z_j' z_b)^2``, which one produ
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.tolerances import TIE
 from tamis.kernels.subset.column_subset import first_largest
 
 _CACHED = 2**24  # squared products that may be cached, so that a column can be removed without a pass over the table
+_AT_ONCE = 64  # columns whose products with all columns are computed together
 _POWER = 0.7  # of the eigenvalues: between one, which only sees the first components, and zero
 
 
@@ -50,7 +52,7 @@ class AlignmentSearch:
     """
 
     def __init__(
-        self, Y: np.ndarray, affinity: np.ndarray, kept: list[int] | None = None, forced: Collection[int] = ()
+        self, Y: np.ndarray, affinity: np.ndarray, kept: Sequence[int] = (), forced: Collection[int] = ()
     ) -> None:
         self.Y = Y
         self.affinity = affinity
@@ -62,8 +64,9 @@ class AlignmentSearch:
         self._numerator, self._norm2 = 0.0, 0.0  # sum_S c_j and ||K_S||_F^2
         self._cached: dict[int, np.ndarray] = {}
         self._tie = TIE.of(Y)
-        for column in kept or []:
-            self.add(column)
+        for some in blocks(len(kept), _AT_ONCE):
+            for column, products in zip(kept[some], Y[:, list(kept[some])].T @ Y, strict=True):
+                self.add(column, products.astype(float) ** 2)
 
     def add(self, column: int, squares: np.ndarray | None = None) -> None:
         """Add a column; ``squares`` are its squared products with all columns, if they are known."""

@@ -8,6 +8,7 @@ table with the same products and fewer rows, or on some of its rows where it is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ MAX_GREEDY = 512  # features chosen one at a time; more of them are chosen at on
 _SKETCH = 1000  # rows for products of columns, where there are more both of rows and of columns
 _QUERIES = 500  # rows on which candidates for a swap are screened
 _SINGLE = 2**22  # entries beyond which tables are held in single precision
+LIGHT_ALPHA = 0.1  # ridge of the start with a light penalty
 ORDER_ALPHA = 1.0  # ridge of an order that serves any number of features
 
 
@@ -82,6 +84,10 @@ class FaithfulSet:
         self._forms = quadratic_forms(self._table, self._table_gram)
         place = {column: i for i, column in enumerate(self.columns.tolist())}
         self.forced = [place[column] for column in keep if column in place]
+        # orders of forward selection, as far as they were followed: the same for sets of all sizes
+        self._by_ridge = self._rank(LIGHT_ALPHA)
+        self._ranked_by_ridge: list[int] = []
+        self._ranked_by_alignment = {r: list(self.forced) for r in _COMPONENTS}
 
     def _rank(self, alpha: float) -> Iterator[tuple[int, float]]:
         return rank_columns(RidgeSearch(self._table, alpha, self._table_gram, self._forms, self.forced), MAX_GREEDY)
@@ -105,16 +111,29 @@ class FaithfulSet:
 
     def starts(self, size: int) -> Iterator[Start]:
         """Sets of one size, at least that of ``forced``; beyond ``MAX_GREEDY`` by ridge regression only."""
-        affinities = component_affinities(self._table, self._table_gram, _COMPONENTS)
-        for r, affinity in zip(_COMPONENTS, affinities, strict=True):
+        for r, affinity in zip(_COMPONENTS, self._affinities, strict=True):
             if size <= MAX_GREEDY:
-                search = AlignmentSearch(self._table, affinity, self.forced, self.forced)
-                search.extend(size)
+                search = self._align(size, r, affinity)
                 search.improve(_MAX_SWAPS)
                 yield Start(f"alignment, {r} components", search.kept, affinity, self.fit(search.kept))
-        for name, alpha in (("ridge 0.1", 0.1), ("ridge k/20", size / 20)):
-            kept = [column for column, _ in islice(self._rank(alpha), size)]
-            yield Start(name, kept, affinities[1], self.fit(kept))
+        self._ranked_by_ridge += [
+            column for column, _ in islice(self._by_ridge, max(0, size - len(self._ranked_by_ridge)))
+        ]
+        heavy = [column for column, _ in islice(self._rank(size / 20), size)]
+        for name, kept in ((f"ridge {LIGHT_ALPHA}", self._ranked_by_ridge[:size]), ("ridge k/20", heavy)):
+            yield Start(name, kept, self._affinities[1], self.fit(kept))
+
+    @cached_property
+    def _affinities(self) -> list[np.ndarray]:
+        return component_affinities(self._table, self._table_gram, _COMPONENTS)
+
+    def _align(self, size: int, n_components: int, affinity: np.ndarray) -> AlignmentSearch:
+        """Forward selection by alignment, up to a size."""
+        ranked = self._ranked_by_alignment[n_components]
+        search = AlignmentSearch(self._table, affinity, ranked[:size], self.forced)
+        search.extend(size)
+        ranked += search.kept[len(ranked) :]
+        return search
 
     def improvement(self, start: Start) -> SwapSearch:
         """The local search from a start."""

@@ -55,7 +55,9 @@ def _smallest(distance2: np.ndarray, places: np.ndarray, count: int) -> np.ndarr
     if count == distance2.shape[1]:
         return np.broadcast_to(np.arange(count), distance2.shape)
     scale = np.mean(distance2[0], where=np.isfinite(distance2[0]))
-    return np.argpartition(distance2 + NEAREST_TIE * scale * places, count - 1, axis=1)[:, :count]
+    shifted = np.broadcast_to(places, distance2.shape) * (NEAREST_TIE * scale)
+    shifted += distance2
+    return np.argpartition(shifted, count - 1, axis=1)[:, :count]
 
 
 def fit_among(near: np.ndarray, distance2: np.ndarray, gram: np.ndarray, n_neighbors: int) -> float:
@@ -134,6 +136,7 @@ class SwapSearch:
 
     def _find_neighbors(self) -> None:
         """Find the W nearest rows from all distances, and the exact FIT."""
+        self._rows = self._distance2 = np.empty((0, 0))  # those before are not held meanwhile
         self._rows, self._distance2 = nearest_rows(self.Z, self.alignment.kept, self._n_wide)
         self._fit = fit_among(self._rows, self._distance2, self.gram, self.n_neighbors)
 
@@ -172,21 +175,32 @@ class SwapSearch:
 
             p^2 || phi_i - mean_{k in N(i)} phi_k ||^2 = s' K s - 2 p k_i' s + p^2 K_ii.
         """
-        p, rows = self.n_neighbors, self._rows[self.queries]
+        rows = self._rows[self.queries]
         place = _smallest(without, rows, min(self._n_near, rows.shape[1]))
         near, near_distance2 = (np.take_along_axis(each, place, axis=1) for each in (rows, without))
-
         values = self._columns[columns]
-        distance2 = values[:, near]  # (columns, queries, near)
-        distance2 -= values[:, self.queries, None]
+        height = _BLOCK // (near.shape[1] * max(near.shape[1], columns.size))
+        errors = [
+            self._errors(values, self.queries[some], near[some], near_distance2[some])
+            for some in blocks(len(near), height)
+        ]
+        return -np.sum(errors, axis=0)
+
+    def _errors(
+        self, values: np.ndarray, queries: np.ndarray, near: np.ndarray, near_distance2: np.ndarray
+    ) -> np.ndarray:
+        """``s' K s - 2 p k_i' s`` of :meth:`_screen`, summed over queries, for each of the columns of ``values``."""
+        p, n_rows = self.n_neighbors, len(self._gram)
+        distance2 = values.take(near, axis=1)  # (columns, queries, near)
+        distance2 -= values[:, queries, None]
         distance2 *= distance2
         distance2 += near_distance2.astype(np.float32)
         farthest = np.partition(distance2, p - 1, axis=-1)[:, :, p - 1, None]
         is_neighbor = (distance2 <= farthest).astype(np.float32).transpose(1, 0, 2)
 
-        forms = is_neighbor @ self._gram[near[:, :, None], near[:, None, :]]
-        forms -= (2 * p) * self._gram[self.queries[:, None], near][:, None, :]
-        return -np.einsum("icl,icl->c", forms, is_neighbor)
+        forms = is_neighbor @ self._gram.take((near * n_rows)[:, :, None] + near[:, None, :])
+        forms -= (2 * p) * self._gram.take((queries * n_rows)[:, None] + near)[:, None, :]
+        return np.einsum("icl,icl->c", forms, is_neighbor)
 
     def _column_distance2(self, column: int) -> np.ndarray:
         values = self.Z[:, column].astype(float)
