@@ -26,7 +26,7 @@ def prepare_columns(X: Any, sample_weight: np.ndarray | None, *, standardize: bo
     if sparse.issparse(X):
         X = sparse.csr_array(X)
     if standardize:
-        return standardize_columns(X.astype(float), sample_weight)
+        return standardize_columns(X.astype(float, copy=False), sample_weight)
     if sparse.issparse(X) or not centered:
         return X.astype(float)
     return X - X.mean(axis=0, dtype=float)
@@ -55,6 +55,8 @@ def train_exactly(
     table = table.T
     if not is_linear(learner):
         return KernelSolver(table, subproblems, learner, tol)
-    kind = WideLinearSolver if is_wide(table.shape[::-1], learner) else TallLinearSolver
-    table = table.tocsr() if sparse.issparse(table) else np.ascontiguousarray(table)
-    return kind(table, subproblems, learner, tol)
+    if sparse.issparse(table):
+        table = table.tocsr()
+    if is_wide(table.shape[::-1], learner):
+        return WideLinearSolver(table if sparse.issparse(table) else np.ascontiguousarray(table), subproblems, learner, tol)
+    return TallLinearSolver(table, subproblems, learner, tol)
