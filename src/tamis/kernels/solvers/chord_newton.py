@@ -2,15 +2,22 @@ r"""Logistic regression with many more rows than features, by Newton's method wi
 
 .. math:: \min_w \tfrac12 \sum_j p_j w_j^2 + \sum_i c_i \log(1 + e^{-y_i \langle w, z_i \rangle})
 
-The Hessian :math:`H = \mathrm{diag}(p) + Z^\top \mathrm{diag}(c \, \sigma \, (1 - \sigma)) Z` takes :math:`O(nd^2)`, a gradient
-:math:`O(nd)`. With many more rows than features the elimination of one hardly changes the curvature of the loss, so
-that steps
+The Hessian :math:`H = \mathrm{diag}(p) + Z^\top \mathrm{diag}(c \, \sigma (1 - \sigma)) Z`, with :math:`\sigma` the
+probabilities, takes :math:`O(nd^2)`, a gradient :math:`O(nd)`. With many more rows than features the elimination of one
+hardly changes the curvature of the loss, so that steps
 
 .. math:: w \leftarrow w - A \, \nabla(w), \qquad A = H^{-1} \text{ at an earlier w, downdated by each elimination},
 
-the chord method, gain several digits each. H is computed anew when steps that gain little have cost as much as that.
+the chord method, gain several digits each. H is computed anew when steps that gain little have cost as much as that,
+in single precision unless columns are nearly dependent: the steps need no more, it is the gradients that decide.
 
-Several eliminations to come are solved together, see :mod:`~tamis.kernels.solvers.look_ahead`. Of the solvers of
+Several eliminations to come are solved together, see :mod:`~tamis.kernels.solvers.look_ahead`: first by gradients whose
+difference to that at the present weights is summed in single precision,
+
+.. math:: \sigma(a + \delta) - \sigma(a) = \frac{2 \sigma(a) (1 - \sigma(a)) \, t}{1 + (2 \sigma(a) - 1) \, t},
+          \qquad t = \tanh(\delta / 2),
+
+for differences are small, and so are their errors; then by those in double precision. Of the solvers of
 logistic regression this is the one for dense tables with many more rows than features.
 """
 
@@ -26,14 +33,25 @@ from scipy.special import expit
 from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks, sum_in_threads
 from tamis.kernels.arrays.tolerances import OBJECTIVE_ROUNDING
 from tamis.kernels.solvers.elimination_sequence import EliminationSequence
-from tamis.kernels.solvers.look_ahead import FEW_ROUNDS, MAX_RATE, ROWS_PER_ROW_OF_START, START_TOL, LookAheadModel
+from tamis.kernels.solvers.look_ahead import (
+    FEW_ROUNDS,
+    MAX_RATE,
+    ROWS_PER_ROW_OF_START,
+    START_TOL,
+    Gradients,
+    LookAheadModel,
+)
 from tamis.kernels.solvers.svm_primal import invert_hessian
 
 _MOST_ENTRIES = 600  # of the weights: a matrix of that size is inverted
 _FEWEST_ROWS_PER_ENTRY = 8
+_RATE_OF_START = 0.1  # that is expected of a Hessian over a sample of the rows
 _LEAST_RATE = 1e-15  # to which one that is zero is raised
 _TIME_OF_ONE_AMONG_MANY = 0.3  # of one gradient, where several are evaluated together
 _MAX_HALVINGS = 30
+_MAX_INFLATION = 1e3  # of the variance of a weight by the others, up to which a Hessian in single precision is enough
+_FEWEST_ROUGH = 8  # models for which single precision saves more than it takes to change to it
+_ROUGH_TOL = 1e-9  # that gradients whose differences are in single precision are searched to
 
 
 def pays(table: Any, loss: str) -> bool:
@@ -73,6 +91,7 @@ class ChordNewton(LookAheadModel):
         self.w, self.inverse = np.zeros(penalty.size), np.empty((0, 0))
         self.n_iter, self.residual = 0, np.inf
         self._gradient_unit = np.abs(table @ (cost * np.abs(target)))
+        self._scale = np.ones(penalty.size)  # roots of the diagonal of the Hessian
         self._rate = 1.0  # of the gradient after a step to that before it
         self._excess = np.inf  # evaluations that a Hessian at the present weights would have saved; there is none yet
         self.n_rounds = 0  # of steps in the last search
@@ -152,21 +171,31 @@ class ChordNewton(LookAheadModel):
             max_iter=self.max_iter,
         )
         sample.solve()
-        self.w = sample.w
+        self.w, self.inverse, self._scale, self._rate = sample.w, sample.inverse, sample._scale, _RATE_OF_START
 
     def _set_hessian(self) -> None:
-        """Invert the Hessian at the weights as they are."""
+        """Invert the Hessian at the weights as they are, in single precision if that is enough."""
+        self._invert(np.float32)
+        inflation = self.inverse.diagonal() * self._scale**2
+        if not (inflation <= _MAX_INFLATION).all():
+            self._invert(np.float64)
+        self._scale[self._scale == 0.0] = 1.0
+        self._excess = 0.0
+
+    def _invert(self, dtype: type) -> None:
+        """Sum up the Hessian in some precision, and invert it in double precision."""
 
         def partial(part: slice) -> np.ndarray:
             block = self.table[:, part]
-            block = block * np.sqrt(self._curvature(self.w @ block, part))
-            return block @ block.T
+            root = np.sqrt(self._curvature(self.w @ block, part))
+            with np.errstate(over="ignore", invalid="ignore"):
+                block = np.multiply(block, root, dtype=dtype, casting="same_kind")
+                return (block @ block.T).astype(float)
 
         hessian = self._sum(partial, self.w.size)
-        self._scale = np.sqrt(hessian.diagonal() + self.penalty)
-        self._scale[self._scale == 0.0] = 1.0
+        diagonal = hessian.diagonal() + self.penalty
+        self._scale = np.sqrt(diagonal)
         self.inverse = invert_hessian(hessian, self.penalty)
-        self._excess = 0.0
 
     def _line_search(self, step: np.ndarray) -> np.ndarray:
         """The weights after the step, halved until the objective does not increase."""
@@ -200,8 +229,10 @@ class ChordNewton(LookAheadModel):
             self._set_hessian()
         return EliminationSequence(self.w, n_most)
 
-    def _gradients_ahead(self, W: np.ndarray) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
-        yield self._gradients
+    def _gradients_ahead(self, W: np.ndarray) -> Iterator[tuple[Gradients, float]]:
+        if self.tol < _ROUGH_TOL and len(W) >= _FEWEST_ROUGH:
+            yield self._rough_gradients(), _ROUGH_TOL
+        yield self._gradients, self.tol
 
     def _count_steps(self, n_models: int) -> None:
         super()._count_steps(n_models)
@@ -217,6 +248,35 @@ class ChordNewton(LookAheadModel):
             return self._negative_slope(W @ block, part) @ block.T
 
         return self.penalty * W - self._sum(partial, len(W))
+
+    def _rough_gradients(self) -> Gradients:
+        """The function from weights in rows to gradients, whose difference to that at ``w`` is in single precision."""
+        start, probability = self.w, expit(-self.target * self.f)  # of the other class
+        slope = self.cost * self.target * probability
+        gradient = self.penalty * start - self.table @ slope
+        half_sign, odds = (-0.5 * self.target).astype(np.float32), (2.0 * probability - 1.0).astype(np.float32)
+        twice_curvature = (2.0 * slope * (1.0 - probability)).astype(np.float32)
+
+        def gradients(W: np.ndarray) -> np.ndarray:
+            moved = (W - start).astype(np.float32)
+
+            def partial(part: slice) -> np.ndarray:
+                with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is not a zero
+                    block = self.table[:, part].astype(np.float32)
+                    change = moved @ block
+                    change *= half_sign[part]
+                    np.tanh(change, out=change)
+                    scale = change * odds[part]
+                    scale += 1.0
+                    change /= scale
+                    change *= twice_curvature[part]
+                    return (change @ block.T).astype(float)
+
+            rounded = W - start - moved  # which every row would see alike
+            across = np.linalg.solve(self.inverse, rounded.T).T
+            return gradient + self.penalty * moved + across - self._sum(partial, len(W))
+
+        return gradients
 
     def _sum(self, partial: Callable[[slice], np.ndarray], n_vectors: int) -> np.ndarray:
         """Sum of what each block of rows contributes."""

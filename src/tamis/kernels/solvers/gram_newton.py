@@ -27,7 +27,7 @@ with :math:`S_w` the rows inside the margin at w: besides the outputs it takes t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -36,7 +36,7 @@ import numpy as np
 from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks, limit_blas_threads, sum_in_threads
 from tamis.kernels.arrays.tolerances import OBJECTIVE_ROUNDING
 from tamis.kernels.solvers.elimination_sequence import EliminationSequence
-from tamis.kernels.solvers.look_ahead import ROWS_PER_ROW_OF_START, START_TOL, LookAheadModel
+from tamis.kernels.solvers.look_ahead import ROWS_PER_ROW_OF_START, START_TOL, Gradients, LookAheadModel
 from tamis.kernels.solvers.svm_primal import invert_hessian
 
 _MOST_ENTRIES = 600  # of the weights: a system is factored at every step
@@ -251,12 +251,12 @@ class GramNewton(LookAheadModel):
         self.inverse = invert_hessian(self._gram.copy(), self.penalty)
         return EliminationSequence(self.w, n_most)
 
-    def _gradients_ahead(self, W: np.ndarray) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
+    def _gradients_ahead(self, W: np.ndarray) -> Iterator[tuple[Gradients, float]]:
         near = self._near_margin(W, _NEAR_AHEAD)
         if 2 * near.size < self.target.size:
             some = _Rows(self.table[:, near], self.target[near], self.cost[near], self._inside[near])
-            yield partial(self._gradients, some)
-        yield partial(self._gradients, _Rows(self.table, self.target, self.cost, self._inside))
+            yield partial(self._gradients, some), self.tol
+        yield partial(self._gradients, _Rows(self.table, self.target, self.cost, self._inside)), self.tol
 
     def _gradients(self, rows: _Rows, W: np.ndarray) -> np.ndarray:
         """Of the objective, for weights in each row, if none but the given rows may have crossed the margin."""

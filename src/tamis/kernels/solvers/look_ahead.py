@@ -23,6 +23,8 @@ import numpy as np
 from tamis.kernels.solvers.elimination_sequence import EliminationSequence
 from tamis.kernels.solvers.svm_primal import LinearModel
 
+Gradients = Callable[[np.ndarray], np.ndarray]  # from weights in rows
+
 ROWS_PER_ROW_OF_START = 4  # one row in so many is in the sample by which weights start
 _ROWS_OF_START = 24  # fewest rows per entry of that sample
 START_TOL = 1e-3  # of the model of that sample
@@ -61,10 +63,10 @@ class LookAheadModel(LinearModel):
         """A sequence of eliminations from the weights as they are, to be filled."""
 
     @abstractmethod
-    def _gradients_ahead(self, W: np.ndarray) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
-        """Functions from weights in rows to gradients, each searched for a zero from that of the one before.
+    def _gradients_ahead(self, W: np.ndarray) -> Iterator[tuple[Gradients, float]]:
+        """Functions from weights in rows to gradients, and tolerances, each searched for a zero from that before it.
 
-        The last sums over all rows.
+        The last sums over all rows in double precision, and has the tolerance of the model.
         """
 
     @property
@@ -81,10 +83,12 @@ class LookAheadModel(LinearModel):
         remains = np.ones(W.shape, dtype=bool)
         for t, place in enumerate(places):
             remains[t:, place] = False
-        for gradients in self._gradients_ahead(W):
-            W, residual = self._search_zeros(sequence, W, remains[: len(W)], gradients)
-            is_solved = residual <= self.tol
+        for gradients, tol in self._gradients_ahead(W):
+            W, residual = self._search_zeros(sequence, W, remains[: len(W)], gradients, tol)
+            is_solved = residual <= tol
             W = W if is_solved.all() else W[: int(np.argmin(is_solved))]
+            if not len(W):
+                break
         self._ahead = [(places[t], W[t], sequence.factor[t].copy(), float(residual[t])) for t in range(len(W))]
         return len(W)
 
@@ -93,7 +97,8 @@ class LookAheadModel(LinearModel):
         sequence: EliminationSequence,
         W: np.ndarray,
         remains: np.ndarray,
-        gradients: Callable[[np.ndarray], np.ndarray],
+        gradients: Gradients,
+        tol: float,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Steps from weights in rows, as long as they gain; where they lead, and the residual one step before."""
         unit = np.array([self._unit(self._gradient_unit[row]) for row in remains])
@@ -106,17 +111,16 @@ class LookAheadModel(LinearModel):
             gradient[searched] = np.where(remains[searched], gradients(W[searched]), 0.0)
             W = W - sequence.solve(gradient, self.inverse)
             before, residual[searched] = residual[searched], np.abs(gradient[searched]).max(axis=1) / unit[searched]
-            searched = self._still_searched(searched, residual[searched], before)
+            searched = searched[self._are_searched_on(residual[searched], before, tol)]
         return W, residual
 
-    def _still_searched(self, searched: np.ndarray, size: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """Those to be searched on: up to the first whose steps, if they go on to gain as much, will not be enough."""
-        with np.errstate(invalid="ignore"):
-            rate = np.where(np.isfinite(before), size / before, 0.0)
-        is_late = size * rate ** (_MAX_ROUNDS - self.n_rounds) > self.tol
-        is_late |= (size > self.tol) & (rate > MAX_RATE)
+    def _are_searched_on(self, size: np.ndarray, before: np.ndarray, tol: float) -> np.ndarray:
+        """Which are larger than the tolerance, up to the first that steps, if they go on like this, leave too large."""
+        rate = np.where(np.isfinite(before), size / before, 0.0)
+        is_late = (size > tol) & (rate > MAX_RATE)
+        is_late |= size * rate ** (_MAX_ROUNDS - self.n_rounds) > tol
         n_searched = int(np.argmax(is_late)) if is_late.any() else size.size
-        return searched[:n_searched][size[:n_searched] > self.tol]
+        return np.flatnonzero(size[:n_searched] > tol)
 
     def _count_steps(self, n_models: int) -> None:
         """Take note of a step of several models."""

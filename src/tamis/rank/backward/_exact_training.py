@@ -58,5 +58,7 @@ def train_exactly(
     if sparse.issparse(table):
         table = table.tocsr()
     if is_wide(table.shape[::-1], learner):
-        return WideLinearSolver(table if sparse.issparse(table) else np.ascontiguousarray(table), subproblems, learner, tol)
+        return WideLinearSolver(
+            table if sparse.issparse(table) else np.ascontiguousarray(table), subproblems, learner, tol
+        )
     return TallLinearSolver(table, subproblems, learner, tol)

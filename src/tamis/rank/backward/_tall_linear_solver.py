@@ -21,7 +21,7 @@ from tamis.rank.backward._elimination_solver import RowGroup, SubproblemSolver, 
 from tamis.rank.backward._learners import Learner, Subproblem
 
 _MIN_AHEAD, _MAX_AHEAD = 4, 32  # eliminations that are solved together
-_FEW_ROUNDS, _MANY_ROUNDS = 3, 5  # of steps: more, or fewer, are solved together then
+_FEW_ROUNDS, _MANY_ROUNDS = 2, 5  # of steps: more, or fewer, are solved together then
 _ROWS_PER_COPY = 2048  # samples that are copied at a time, so that those of all features are in a cache
 _MAX_ROWS_PER_COLUMN = 2  # of the active-set method; with more rows too many of them change their status
 
@@ -71,9 +71,7 @@ class TallLinearSolver(SubproblemSolver):
             else:
                 models = [_pose_primal(part, penalty, member, learner, tol, max_iter) for member in members]
                 self.groups.append(RowGroup(rows, part, models))
-        self._can_look_ahead = all(
-            isinstance(model, LookAheadModel) and model.can_look_ahead for model in self.models
-        )
+        self._can_look_ahead = all(isinstance(model, LookAheadModel) and model.can_look_ahead for model in self.models)
         self._n_ahead = _MAX_AHEAD // 2  # eliminations to be solved together next
         self._ahead: list[int] = []  # features whose elimination is solved already
         self._n_solved = 0  # eliminations that were solved together last
