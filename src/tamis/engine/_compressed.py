@@ -26,8 +26,8 @@ from scipy.linalg import solve_triangular
 
 from tamis.engine._products import ProductSums, sum_products, sum_products_of_parts
 from tamis.engine._row_blocks import ArrayBlocks, RowBlocks, as_row_blocks
-from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.columns import Columns
+from tamis.kernels.arrays.shapes import sum_powers
 from tamis.kernels.arrays.tolerances import CONSTANT
 
 _MOST_COLUMNS = 600  # targets included: above, products of all pairs cost more than some hundred steps of a search
@@ -36,7 +36,6 @@ _FEWEST_ENTRIES = 2**18  # of a table for which it matters
 # Least share of the squared norm of a column, or target, that may remain beside those before it: sums of products are
 # off by 1e-15 of it, and products with what remains keep nine digits.
 _LEAST_REMAINDER = 1e-6
-_SHAPE_ENTRIES = 2**17  # of a block of rows whose powers are summed
 _ROUNDED = 1e-13  # share of a target's squared norm that rounding of sums leaves of none
 _LEAST_SQUARE = 2.0**-600  # mean square of a column below which squares of its entries may have vanished
 
@@ -111,25 +110,9 @@ class CompressedColumns(Columns):
             return self._shapes[0][indices], self._shapes[1][indices]
         scale = np.sqrt(self.norm2[indices] / self.total)
         unit = np.where(scale > 0, scale, 1.0)
-        task = partial(_powers_of_block, self.mean[indices], unit)
+        task = partial(sum_powers, self.mean[indices], unit, None)
         third, fourth = self.rows().sum(task, self.sample_weight, columns=indices, purpose="shapes of columns")
         return third / self.total, np.where(scale > 0, fourth / self.total - 3.0, 0.0)
-
-
-def _powers_of_block(
-    mean: np.ndarray, unit: np.ndarray, block: np.ndarray, weight: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted sums of third and fourth powers of standardized columns, over one block of rows."""
-    third, fourth = np.zeros((2, mean.size))
-    for rows in blocks(len(block), _SHAPE_ENTRIES // max(mean.size, 1)):
-        standard = (block[rows] - mean) / unit
-        share = np.ones(len(standard)) if weight is None else weight[rows]
-        square = standard * standard
-        standard *= square
-        square *= square
-        third += share @ standard
-        fourth += share @ square
-    return third, fourth
 
 
 def is_tall(X: Any, n_targets: int = 0, *, needs_products: bool = False) -> bool:

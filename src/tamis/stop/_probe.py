@@ -13,7 +13,8 @@ from sklearn.base import clone
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, Ranker, Ranking, Step, StopDecision, StoppingRule, track
 from tamis.engine import CompressedColumns
-from tamis.kernels.probe.law import best_of, check_draws, enough_draws, probe_survival, shape_moments, tail_error
+from tamis.kernels.arrays.shapes import shape_moments
+from tamis.kernels.probe.law import best_of, check_draws, enough_draws, probe_survival, tail_error
 from tamis.kernels.solvers.group_search import GroupSearch
 from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 from tamis.stop._cut import apart, kept_below, n_forced_steps
@@ -222,9 +223,7 @@ class Probe(StoppingRule, name="probe"):
         varying = search.remaining_columns()
         most = int(np.clip(_SAMPLE_ELEMENTS // search.columns.n_rows, 10, 1000))
         sample = varying if varying.size <= most else np.sort(rng.choice(varying, most, replace=False))
-        if isinstance(search.columns, CompressedColumns):
-            return search.columns.shapes(sample)
-        return shape_moments(search.columns.columns(sample), search.columns.sqrt_weight)
+        return search.columns.shapes(sample)
 
     def _far_from_gaussian(self, search: Search, step: Step, moments: tuple[np.ndarray, np.ndarray]) -> bool:
         tail = self.risk / (step.info["n_candidates"] if self.correction == "best-of-remaining" else 1)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tamis.kernels.arrays.shapes import shape_moments
 from tamis.kernels.probe.law import (
     best_of,
     check_draws,
     log_betaincc,
     probe_survival,
-    shape_moments,
     single_column_cos2,
     tail_error,
 )
@@ -152,27 +152,6 @@ def test_the_error_of_the_gaussian_law_shrinks_with_the_number_of_rows():
     rng = np.random.RandomState(0)
     x, y = shape(np.exp(rng.standard_normal((100, 20)))), shape(np.exp(rng.standard_normal((100, 1))))
     assert tail_error(x, y, 10000, 0.01) == pytest.approx(tail_error(x, y, 100, 0.01) / 100, rel=1e-9)
-
-
-def test_shape_moments_are_skewness_and_excess_kurtosis():
-    rng = np.random.RandomState(0)
-    X = rng.exponential(size=(50, 4))
-    skewness, kurtosis = shape(X)
-    np.testing.assert_allclose(skewness, stats.skew(X), rtol=1e-10)
-    np.testing.assert_allclose(kurtosis, stats.kurtosis(X), rtol=1e-10)
-
-
-def test_shape_moments_with_weights_are_those_of_repeated_rows_and_zero_for_constant_columns():
-    rng = np.random.RandomState(0)
-    X, weight = rng.exponential(size=(30, 3)), np.arange(30) % 4.0
-    X[:, 1] = 2.0
-    centered = X - weight @ X / weight.sum()
-    centered[:, 1] = 0.0
-    repeated = np.repeat(X, weight.astype(int), axis=0)
-    skewness, kurtosis = shape_moments(np.sqrt(weight)[:, None] * centered, np.sqrt(weight))
-    np.testing.assert_allclose(skewness[[0, 2]], stats.skew(repeated[:, [0, 2]]), rtol=1e-10)
-    np.testing.assert_allclose(kurtosis[[0, 2]], stats.kurtosis(repeated[:, [0, 2]]), rtol=1e-10)
-    assert (skewness[1], kurtosis[1]) == (0, 0)
 
 
 @pytest.mark.parametrize(("v", "m", "r"), [(10, 4, 7), (19, 9, 12), (5, 2, 4), (3, 3, 1)])

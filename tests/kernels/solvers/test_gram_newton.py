@@ -23,18 +23,12 @@ def a_problem(loss, *, seed=0, n=600, d=12, free=True, collinear=False):
 def gradient(model):
     error = model.target - model.f
     inside = np.ones(error.size, dtype=bool) if model.loss == "ridge" else model.target * error > 0
-    return model.penalty * model.w - 2 * table_of(model) @ (model.cost * np.where(inside, error, 0.0))
-
-
-def table_of(model):
-    """One feature per row, of those that remain."""
-    return model._rows[:, model._places].T if isinstance(model, GramNewton) else model.table
+    return model.penalty * model.w - 2 * model.table @ (model.cost * np.where(inside, error, 0.0))
 
 
 def eliminate(model, place):
     kept = np.delete(np.arange(model.w.size), place)
-    table = table_of(model)
-    model.eliminate(np.array([place]), table[[place]], kept, table[kept])
+    model.eliminate(np.array([place]), model.table[[place]], kept, model.table[kept])
     model.solve()
 
 
@@ -49,7 +43,7 @@ def test_every_model_of_an_elimination_is_that_of_newtons_method(loss, free, col
     ours.solve(), theirs.solve()
     while ours.w.size > 2:
         assert ours.converged
-        unit = np.abs(table_of(ours) @ (cost * np.abs(target))).max()
+        unit = np.abs(ours.table @ (cost * np.abs(target))).max()
         assert np.abs(gradient(ours)).max() <= 1e-10 * unit
         np.testing.assert_allclose(ours.w, theirs.w, rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose(ours.objective, theirs.objective, rtol=1e-10)
@@ -75,7 +69,7 @@ def test_sums_are_renewed_on_long_eliminations():
     model.solve()
     for _ in range(140):
         eliminate(model, 1 + int(np.argmin(model.w[1:] ** 2)))
-    Z = table_of(model)[:, model._inside]
+    Z = model.table[:, model._inside]
     np.testing.assert_allclose(model._gram, 2 * (Z * cost[model._inside]) @ Z.T, rtol=1e-11, atol=1e-9)
 
 

@@ -86,7 +86,7 @@ def test_several_eliminations_are_solved_at_a_time(shape, loss, monkeypatch):
     """Otherwise the tests above compare a form with itself."""
     X, y = make_data(*SHAPES[shape])
     module, name = (
-        (_tall_linear_solver.chord_newton.ChordNewton, "solve_ahead")
+        (_tall_linear_solver.LookAheadModel, "solve_ahead")
         if shape == "tall"
         else (_wide_linear_solver.DualSequence, "solve")
     )

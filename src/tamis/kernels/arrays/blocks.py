@@ -7,9 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
+import numpy as np
+
 from tamis._sklearn import get_threadpool_controller, openmp_effective_n_threads
 
 CACHE_ENTRIES = 2**20  # of a block in double precision: 8 MB, which a cache may hold
+_FEW_PRODUCTS = 2**22  # multiplications up to which threads cost more than they save
 _FEW_ENTRIES = 2**23  # of a matrix, up to which threads of BLAS wait for each other more than they compute
 
 S = TypeVar("S")
@@ -47,3 +50,12 @@ def map_in_threads(task: Callable[[S], T], parts: Sequence[S]) -> Generator[T, N
         return
     with get_threadpool_controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
         yield from pool.map(task, parts)
+
+
+def sum_in_threads(task: Callable[[slice], np.ndarray], parts: Sequence[slice], n_products: int) -> np.ndarray:
+    """Sum of the arrays of all parts, which threads share out where there are many multiplications."""
+    each = iter(map_in_threads(task, parts) if n_products > _FEW_PRODUCTS else map(task, parts))
+    total = next(each)
+    for one in each:
+        total += one
+    return total

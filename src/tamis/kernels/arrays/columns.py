@@ -20,8 +20,9 @@ import numpy as np
 from scipy import sparse
 
 from tamis._sklearn import get_namespace, get_namespace_and_device, is_numpy_namespace, max_precision_float_dtype
-from tamis.kernels.arrays.blocks import map_in_threads
+from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks, map_in_threads, sum_in_threads
 from tamis.kernels.arrays.moments import column_moments
+from tamis.kernels.arrays.shapes import shape_moments, sum_powers
 from tamis.kernels.arrays.tolerances import CONSTANT, Tolerance
 from tamis.kernels.arrays.transfer import from_numpy, to_numpy
 
@@ -118,6 +119,10 @@ class Columns(ABC):
     @abstractmethod
     def means(self, indices: np.ndarray) -> np.ndarray:
         """``mean_j`` of the given candidates, as numpy."""
+
+    def shapes(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Skewness and excess kurtosis of the given candidates, as numpy; 0 for constant ones."""
+        return shape_moments(self.columns(indices), self.sqrt_weight)
 
 
 def as_columns(X: Array, sample_weight: np.ndarray | None = None, *, fit_intercept: bool = True) -> Columns:
@@ -252,6 +257,20 @@ class DenseColumns(_TableColumns):
         # X' V: BLAS streams a wide table twice as fast, and each direction's products stay contiguous.
         weighted = self.xp.astype(V * self.sqrt_weight[:, None], self.X.dtype, copy=False)
         return (weighted.T @ self.X).T
+
+    def shapes(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Skewness and excess kurtosis of the given candidates, by blocks of rows that threads share out."""
+        if not is_numpy_namespace(self.xp):
+            return super().shapes(indices)
+        scale = np.sqrt(self.norm2[indices] / self.total)
+        unit, mean, weight = np.where(scale > 0, scale, 1.0), self._mean[indices], self.sqrt_weight**2
+
+        def powers(rows: slice) -> np.ndarray:
+            return np.stack(sum_powers(mean, unit, indices, self.X[rows], weight[rows]))
+
+        parts = list(blocks(self.n_samples, max(1, CACHE_ENTRIES // max(len(indices), 1))))
+        third, fourth = sum_in_threads(powers, parts, self.n_samples * len(indices)) / self.total
+        return np.where(scale > 0, third, 0.0), np.where(scale > 0, fourth - 3.0, 0.0)
 
 
 class SparseColumns(_TableColumns):

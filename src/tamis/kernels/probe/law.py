@@ -7,14 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, ndtri
 
-from tamis._sklearn import get_namespace_and_device, is_numpy_namespace
-from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks
-from tamis.kernels.arrays.transfer import to_numpy
-
 _SMALLEST_TAIL = 1e-280  # below it logarithms are compared
 _MOST_TERMS = 500  # of a continued fraction; in the far tail ten or so suffice
 _BISECTIONS = 60  # digits of a double
-_DEVICE_ENTRIES = 2**26  # of a block on an accelerator
 
 
 def probe_survival(cos2: Any, dof: float, n_targets: int = 1, n_columns: Any = 1) -> Any:
@@ -156,31 +151,3 @@ def tail_error(
     skewness2 = np.outer(x_shape[0], y_shape[0]) ** 2 / n
     kurtosis = np.outer(x_shape[1], y_shape[1]) / n
     return float(np.abs(z * (kurtosis / 24 * he3 + skewness2 / 72 * he5)).mean(axis=0).max())
-
-
-def shape_moments(columns: Any, sqrt_weight: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Skewness and excess kurtosis of centered columns that were multiplied by ``sqrt_weight``; 0 for constant ones.
-
-    Arrays of any namespace, on their device; what is found is numpy's.
-    """
-    xp, _, _ = get_namespace_and_device(columns)
-    is_numpy = is_numpy_namespace(xp)
-    weight = sqrt_weight * sqrt_weight
-    total = xp.sum(weight)
-    weight = weight / total
-    factor = 1.0 / xp.where(sqrt_weight > 0, sqrt_weight, xp.ones_like(sqrt_weight))
-    squares = np.einsum("ij,ij->j", columns, columns, dtype=float) if is_numpy else xp.sum(columns * columns, axis=0)
-    scale = xp.sqrt(squares / total)
-    divisor = xp.where(scale > 0, scale, xp.ones_like(scale))
-    third, fourth = xp.zeros_like(scale), xp.zeros_like(scale)
-    at_once = CACHE_ENTRIES if is_numpy else _DEVICE_ENTRIES
-    for rows in blocks(columns.shape[0], max(1, at_once // columns.shape[1])):  # in cache: three passes over each
-        standard = columns[rows, :] * factor[rows, None]
-        standard /= divisor
-        square = standard * standard  # products, for numpy raises to powers above 2 many times slower
-        standard *= square
-        square *= square
-        third += weight[rows] @ standard
-        fourth += weight[rows] @ square
-    spread, skewness, kurtosis = to_numpy(xp.stack([scale, third, fourth]))
-    return skewness, np.where(spread > 0, kurtosis - 3.0, 0.0)

@@ -1,57 +1,65 @@
-r"""Logistic regression and the squared hinge with many more rows than features, by Newton's method with one Hessian.
+r"""Logistic regression with many more rows than features, by Newton's method with one Hessian.
 
-.. math:: \min_w \tfrac12 \sum_j p_j w_j^2 + \sum_i c_i \ell(y_i \langle w, z_i \rangle)
+.. math:: \min_w \tfrac12 \sum_j p_j w_j^2 + \sum_i c_i \log(1 + e^{-y_i \langle w, z_i \rangle})
 
-The Hessian :math:`H = \mathrm{diag}(p) + Z^\top \mathrm{diag}(\ell'') Z` takes :math:`O(nd^2)`, a gradient
-:math:`O(nd)`. With many more rows than features the elimination of one hardly changes the curvature of the loss, so
-that steps
+The Hessian :math:`H = \mathrm{diag}(p) + Z^\top \mathrm{diag}(c \, \sigma (1 - \sigma)) Z`, with :math:`\sigma` the
+probabilities, takes :math:`O(nd^2)`, a gradient :math:`O(nd)`. With many more rows than features the elimination of one
+hardly changes the curvature of the loss, so that steps
 
 .. math:: w \leftarrow w - A \, \nabla(w), \qquad A = H^{-1} \text{ at an earlier w, downdated by each elimination},
 
-the chord method, gain several digits each. H is computed anew when steps that gain little have cost as much as that.
+the chord method, gain several digits each. H is computed anew when steps that gain little have cost as much as that,
+in single precision unless columns are nearly dependent: the steps need no more, it is the gradients that decide.
 
-Weights after several eliminations to come are predicted from the quadratic function with that Hessian
-(:class:`~tamis.kernels.solvers.elimination_sequence.EliminationSequence`) and then made exact together: their gradients
-are one product with the table, which is read once for all of them. Each is held to the same tolerance as a model that
-is trained by itself. Whether the features are those that should be eliminated is up to the caller, who drops what
-follows the first one that is not.
+Several eliminations to come are solved together, see :mod:`~tamis.kernels.solvers.look_ahead`: first by gradients whose
+difference to that at the present weights is summed in single precision,
+
+.. math:: \sigma(a + \delta) - \sigma(a) = \frac{2 \sigma(a) (1 - \sigma(a)) \, t}{1 + (2 \sigma(a) - 1) \, t},
+          \qquad t = \tanh(\delta / 2),
+
+for differences are small, and so are their errors; then by those in double precision. Of the solvers of
+logistic regression this is the one for dense tables with many more rows than features.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks, map_in_threads
+from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks, sum_in_threads
 from tamis.kernels.arrays.tolerances import OBJECTIVE_ROUNDING
 from tamis.kernels.solvers.elimination_sequence import EliminationSequence
-from tamis.kernels.solvers.svm_primal import LinearModel, invert_hessian
+from tamis.kernels.solvers.look_ahead import (
+    FEW_ROUNDS,
+    MAX_RATE,
+    ROWS_PER_ROW_OF_START,
+    START_TOL,
+    Gradients,
+    LookAheadModel,
+)
+from tamis.kernels.solvers.svm_primal import invert_hessian
 
 _MOST_ENTRIES = 600  # of the weights: a matrix of that size is inverted
-# with fewer rows, too large a share of them crosses the margin at once; measured
-_FEWEST_ROWS_PER_ENTRY = {"logistic": 8, "squared_hinge": 40}
-_FEW_PRODUCTS = 2**22  # multiplications of an evaluation, up to which threads cost more than they save
-_ROWS_PER_ROW_OF_START = 4  # one row in so many is in the sample by which weights start
-_ROWS_OF_START = 24  # fewest rows per entry of that sample
-_START_TOL = 1e-3  # of the model of that sample
-_MAX_RATE = 0.5  # of the gradient after a step to that before it: beyond, the step is not taken as it is
+_FEWEST_ROWS_PER_ENTRY = 8
+_RATE_OF_START = 0.1  # that is expected of a Hessian over a sample of the rows
 _LEAST_RATE = 1e-15  # to which one that is zero is raised
-_FEW_ROUNDS = 2  # steps that are expected of a good Hessian
 _TIME_OF_ONE_AMONG_MANY = 0.3  # of one gradient, where several are evaluated together
-_MAX_ROUNDS = 6  # of steps on several eliminations
 _MAX_HALVINGS = 30
+_MAX_INFLATION = 1e3  # of the variance of a weight by the others, up to which a Hessian in single precision is enough
+_FEWEST_ROUGH = 8  # models for which single precision saves more than it takes to change to it
+_ROUGH_TOL = 1e-9  # that gradients whose differences are in single precision are searched to
 
 
 def pays(table: Any, loss: str) -> bool:
     """Whether the chord method pays for a table of one feature per row."""
-    if loss not in _FEWEST_ROWS_PER_ENTRY or not isinstance(table, np.ndarray):
+    if loss != "logistic" or not isinstance(table, np.ndarray):
         return False
     n_entries, n_rows = table.shape
-    return n_entries <= _MOST_ENTRIES and n_rows >= _FEWEST_ROWS_PER_ENTRY[loss] * n_entries
+    return n_entries <= _MOST_ENTRIES and n_rows >= _FEWEST_ROWS_PER_ENTRY * n_entries
 
 
 def _steps_per_hessian(n_entries: int) -> float:
@@ -59,12 +67,14 @@ def _steps_per_hessian(n_entries: int) -> float:
     return 1.5 + n_entries / 25.0  # measured
 
 
-class ChordNewton(LinearModel):
+class ChordNewton(LookAheadModel):
     """One linear model, kept optimal while features are eliminated.
 
-    Parameters and attributes are those of :class:`~tamis.kernels.solvers.svm_primal.PrimalLinearModel`, for the losses
-    "logistic" and "squared_hinge".
+    Parameters and attributes are those of :class:`~tamis.kernels.solvers.svm_primal.PrimalLinearModel`, for the
+    logistic loss.
     """
+
+    loss = "logistic"
 
     def __init__(
         self,
@@ -73,20 +83,19 @@ class ChordNewton(LinearModel):
         target: np.ndarray,
         cost: np.ndarray,
         *,
-        loss: str,
         tol: float = 1e-10,
         max_iter: int = 100,
     ) -> None:
-        self.table, self.penalty, self.target, self.cost, self.loss = table, penalty, target, cost, loss
+        self.table, self.penalty, self.target, self.cost = table, penalty, target, cost
         self.tol, self.max_iter = tol, max_iter
         self.w, self.inverse = np.zeros(penalty.size), np.empty((0, 0))
         self.n_iter, self.residual = 0, np.inf
         self._gradient_unit = np.abs(table @ (cost * np.abs(target)))
+        self._scale = np.ones(penalty.size)  # roots of the diagonal of the Hessian
         self._rate = 1.0  # of the gradient after a step to that before it
         self._excess = np.inf  # evaluations that a Hessian at the present weights would have saved; there is none yet
         self.n_rounds = 0  # of steps in the last search
-        self._ahead: list[tuple[int, np.ndarray, np.ndarray, float]] = []
-        self._is_solved = False
+        self._ahead, self._is_solved = [], False
 
     @property
     def f(self) -> np.ndarray:  # type: ignore[override]
@@ -116,7 +125,7 @@ class ChordNewton(LinearModel):
             moved = self.w + step
             new = self._gradients(moved[None])[0]
             self._rate = max(self._size(new) / self._size(gradient), _LEAST_RATE)
-            if self._rate > _MAX_RATE:
+            if self._rate > MAX_RATE:
                 if not is_new:
                     self._rate = 1.0
                     continue
@@ -125,7 +134,7 @@ class ChordNewton(LinearModel):
             else:
                 self._update_inverse(step, new - gradient)
             self.w, gradient = moved, new
-            self._excess += self.n_rounds > _FEW_ROUNDS
+            self._excess += self.n_rounds > FEW_ROUNDS
         if self.n_rounds == self.n_iter:
             self._excess = np.inf  # weights have come a long way
         if self.converged and self.inverse.size:
@@ -149,39 +158,44 @@ class ChordNewton(LinearModel):
 
     def _start(self) -> None:
         """Weights of a model of one row in some, which starts in the same way."""
-        if self.target.size < _ROWS_PER_ROW_OF_START * _ROWS_OF_START * self.w.size:
+        if not self._has_many_rows:
             return
-        rows = slice(None, None, _ROWS_PER_ROW_OF_START)
-        cost = self.cost[rows] * _ROWS_PER_ROW_OF_START
+        rows = slice(None, None, ROWS_PER_ROW_OF_START)
+        cost = self.cost[rows] * ROWS_PER_ROW_OF_START
         sample = ChordNewton(
             np.ascontiguousarray(self.table[:, rows]),
             self.penalty,
             self.target[rows],
             cost,
-            loss=self.loss,
-            tol=_START_TOL,
+            tol=START_TOL,
             max_iter=self.max_iter,
         )
         sample.solve()
-        self.w = sample.w
+        self.w, self.inverse, self._scale, self._rate = sample.w, sample.inverse, sample._scale, _RATE_OF_START
 
     def _set_hessian(self) -> None:
-        """Invert the Hessian at the weights as they are."""
+        """Invert the Hessian at the weights as they are, in single precision if that is enough."""
+        self._invert(np.float32)
+        inflation = self.inverse.diagonal() * self._scale**2
+        if not (inflation <= _MAX_INFLATION).all():
+            self._invert(np.float64)
+        self._scale[self._scale == 0.0] = 1.0
+        self._excess = 0.0
+
+    def _invert(self, dtype: type) -> None:
+        """Sum up the Hessian in some precision, and invert it in double precision."""
 
         def partial(part: slice) -> np.ndarray:
             block = self.table[:, part]
-            curvature = self._curvature(self.w @ block, part)
-            rows = np.flatnonzero(curvature)
-            if 2 * rows.size < curvature.size:
-                block, curvature = block[:, rows], curvature[rows]
-            block = block * np.sqrt(curvature)
-            return block @ block.T
+            root = np.sqrt(self._curvature(self.w @ block, part))
+            with np.errstate(over="ignore", invalid="ignore"):
+                block = np.multiply(block, root, dtype=dtype, casting="same_kind")
+                return (block @ block.T).astype(float)
 
         hessian = self._sum(partial, self.w.size)
-        self._scale = np.sqrt(hessian.diagonal() + self.penalty)
-        self._scale[self._scale == 0.0] = 1.0
+        diagonal = hessian.diagonal() + self.penalty
+        self._scale = np.sqrt(diagonal)
         self.inverse = invert_hessian(hessian, self.penalty)
-        self._excess = 0.0
 
     def _line_search(self, step: np.ndarray) -> np.ndarray:
         """The weights after the step, halved until the objective does not increase."""
@@ -197,23 +211,15 @@ class ChordNewton(LinearModel):
 
     def eliminate(self, eliminated: np.ndarray, columns: Any, kept: np.ndarray, table: np.ndarray) -> None:
         """Remove the entries ``eliminated``; ``table`` holds those ``kept``, in their order."""
-        self._is_solved = False
-        if self._ahead and eliminated.size == 1 and self._ahead[0][0] == eliminated[0]:
-            _, self.w, column, self.residual = self._ahead.pop(0)
+        column = self._take_ahead(eliminated)
+        if column is not None:
             self.inverse -= column[:, None] * column
-            self._is_solved = True
-        else:
-            self._ahead = []
-            if self.inverse.size:
-                across = self.inverse[eliminated]
-                solved = np.linalg.solve(across[:, eliminated], across)
-                self.w = self.w - self.w[eliminated] @ solved
-                self.inverse = self.inverse - across.T @ solved
-        places = np.full(self.w.size, -1)
-        places[kept] = np.arange(kept.size)
-        self._ahead = [(int(places[place]), w[kept], column[kept], left) for place, w, column, left in self._ahead]
-        self.w, self.penalty, self.table = self.w[kept], self.penalty[kept], table
-        self._gradient_unit = self._gradient_unit[kept]
+        elif self.inverse.size:
+            across = self.inverse[eliminated]
+            solved = np.linalg.solve(across[:, eliminated], across)
+            self.w = self.w - self.w[eliminated] @ solved
+            self.inverse = self.inverse - across.T @ solved
+        self._keep_entries(kept, table)
         if self.inverse.size:
             self.inverse, self._scale = self.inverse[np.ix_(kept, kept)], self._scale[kept]
 
@@ -223,41 +229,16 @@ class ChordNewton(LinearModel):
             self._set_hessian()
         return EliminationSequence(self.w, n_most)
 
-    def solve_ahead(self, sequence: EliminationSequence) -> int:
-        """Make the weights along a sequence exact; how many of its eliminations are solved.
+    def _gradients_ahead(self, W: np.ndarray) -> Iterator[tuple[Gradients, float]]:
+        if self.tol < _ROUGH_TOL and len(W) >= _FEWEST_ROUGH:
+            yield self._rough_gradients(), _ROUGH_TOL
+        yield self._gradients, self.tol
 
-        Those that come next take their weights from here, as long as :meth:`eliminate` is called in this order.
-        """
-        W, places = sequence.minima, sequence.places
-        remains = np.ones(W.shape, dtype=bool)
-        for t, place in enumerate(places):
-            remains[t:, place] = False
-        unit = np.array([self._unit(self._gradient_unit[row]) for row in remains])
-        residual, searched = np.full(len(W), np.inf), np.arange(len(W))
-        for self.n_rounds in range(1, _MAX_ROUNDS + 1):
-            self.n_iter += searched.size
-            self._excess += _TIME_OF_ONE_AMONG_MANY * searched.size * (self.n_rounds > _FEW_ROUNDS)
-            gradient = np.zeros(W.shape)
-            gradient[searched] = np.where(remains[searched], self._gradients(W[searched]), 0.0)
-            W = W - sequence.solve(gradient, self.inverse)
-            before, residual[searched] = residual[searched], np.abs(gradient[searched]).max(axis=1) / unit[searched]
-            size = residual[searched]
-            searched = searched[(size > self.tol) & (size <= _MAX_RATE * before)]
-            if not searched.size:
-                break
-        is_solved = residual <= self.tol
-        n_solved = len(W) if is_solved.all() else int(np.argmin(is_solved))
-        self._ahead = [(places[t], W[t], sequence.factor[t].copy(), float(residual[t])) for t in range(n_solved)]
-        return n_solved
-
-    def keep_ahead(self, n_kept: int) -> None:
-        """Forget all but the next eliminations of those that were solved ahead."""
-        del self._ahead[n_kept:]
+    def _count_steps(self, n_models: int) -> None:
+        super()._count_steps(n_models)
+        self._excess += _TIME_OF_ONE_AMONG_MANY * n_models * (self.n_rounds > FEW_ROUNDS)
 
     # Sums over the rows.
-
-    def _unit(self, gradient_unit: np.ndarray) -> float:
-        return float(gradient_unit.max() + np.finfo(float).tiny)
 
     def _gradients(self, W: np.ndarray) -> np.ndarray:
         """Of the objective, for weights in each row."""
@@ -268,33 +249,49 @@ class ChordNewton(LinearModel):
 
         return self.penalty * W - self._sum(partial, len(W))
 
+    def _rough_gradients(self) -> Gradients:
+        """The function from weights in rows to gradients, whose difference to that at ``w`` is in single precision."""
+        start, probability = self.w, expit(-self.target * self.f)  # of the other class
+        slope = self.cost * self.target * probability
+        gradient = self.penalty * start - self.table @ slope
+        half_sign, odds = (-0.5 * self.target).astype(np.float32), (2.0 * probability - 1.0).astype(np.float32)
+        twice_curvature = (2.0 * slope * (1.0 - probability)).astype(np.float32)
+
+        def gradients(W: np.ndarray) -> np.ndarray:
+            moved = (W - start).astype(np.float32)
+
+            def partial(part: slice) -> np.ndarray:
+                with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is not a zero
+                    block = self.table[:, part].astype(np.float32)
+                    change = moved @ block
+                    change *= half_sign[part]
+                    np.tanh(change, out=change)
+                    scale = change * odds[part]
+                    scale += 1.0
+                    change /= scale
+                    change *= twice_curvature[part]
+                    return (change @ block.T).astype(float)
+
+            rounded = W - start - moved  # which every row would see alike
+            across = np.linalg.solve(self.inverse, rounded.T).T
+            return gradient + self.penalty * moved + across - self._sum(partial, len(W))
+
+        return gradients
+
     def _sum(self, partial: Callable[[slice], np.ndarray], n_vectors: int) -> np.ndarray:
-        """Sum of what each block of rows contributes, the blocks shared out among threads if that pays."""
+        """Sum of what each block of rows contributes."""
         n_entries, n_rows = self.table.shape
         parts = list(blocks(n_rows, max(1024, CACHE_ENTRIES // (2 * (n_entries + n_vectors)))))
-        is_long = n_entries * n_rows * n_vectors > _FEW_PRODUCTS
-        each = iter(map_in_threads(partial, parts) if is_long else map(partial, parts))
-        total = next(each)
-        for one in each:
-            total += one
-        return total
+        return sum_in_threads(partial, parts, n_entries * n_rows * n_vectors)
 
     def _negative_slope(self, f: np.ndarray, part: slice) -> np.ndarray:
         """Minus the derivative of the loss in outputs, which are overwritten."""
-        if self.loss == "logistic":
-            f *= -self.target[part]
-            expit(f, out=f)
-            f *= self.cost[part] * self.target[part]
-        else:
-            f *= self.target[part]
-            np.subtract(1.0, f, out=f)
-            np.maximum(f, 0.0, out=f)
-            f *= 2.0 * self.cost[part] * self.target[part]
+        f *= -self.target[part]
+        expit(f, out=f)
+        f *= self.cost[part] * self.target[part]
         return f
 
     def _curvature(self, f: np.ndarray, part: slice) -> np.ndarray:
         """Second derivative of the loss in outputs."""
-        if self.loss == "logistic":
-            probability = expit(f)
-            return self.cost[part] * probability * (1.0 - probability)
-        return np.where(self.target[part] * f < 1.0, 2.0 * self.cost[part], 0.0)
+        probability = expit(f)
+        return self.cost[part] * probability * (1.0 - probability)

@@ -31,7 +31,7 @@ def prepare_columns(X: Any, sample_weight: np.ndarray | None, *, standardize: bo
     elif not is_on_host(X):
         return _prepare_on_device(X, sample_weight, standardize=standardize, centered=centered)
     if standardize:
-        return standardize_columns(X.astype(float), sample_weight)
+        return standardize_columns(X.astype(float, copy=False), sample_weight)
     if sparse.issparse(X) or not centered:
         return X.astype(float)
     return X - X.mean(axis=0, dtype=float)
@@ -85,6 +85,10 @@ def train_exactly(
     table = table.T
     if not is_linear(learner):
         return KernelSolver(table, subproblems, learner, tol)
-    kind = WideLinearSolver if is_wide(table.shape[::-1], learner) else TallLinearSolver
-    table = table.tocsr() if sparse.issparse(table) else np.ascontiguousarray(table)
-    return kind(table, subproblems, learner, tol)
+    if sparse.issparse(table):
+        table = table.tocsr()
+    if is_wide(table.shape[::-1], learner):
+        return WideLinearSolver(
+            table if sparse.issparse(table) else np.ascontiguousarray(table), subproblems, learner, tol
+        )
+    return TallLinearSolver(table, subproblems, learner, tol)

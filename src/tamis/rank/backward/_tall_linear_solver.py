@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tamis.kernels.arrays.blocks import limit_blas_threads
+from tamis.kernels.arrays.blocks import blocks, limit_blas_threads, map_in_threads
 from tamis.kernels.arrays.tolerances import TIE, WEIGHT_ERROR
 from tamis.kernels.solvers import chord_newton, gram_newton
 from tamis.kernels.solvers.gram import FactorGram
+from tamis.kernels.solvers.look_ahead import LookAheadModel
 from tamis.kernels.solvers.multinomial import MultinomialModel
 from tamis.kernels.solvers.svm_augmented_lagrangian import AugmentedLagrangianSVM
 from tamis.kernels.solvers.svm_primal import PrimalLinearModel
 from tamis.rank.backward._elimination_solver import RowGroup, SubproblemSolver, group_by_rows, is_multinomial, pose_dual
 from tamis.rank.backward._learners import Learner, Subproblem
 
-_MIN_AHEAD, _MAX_AHEAD = 4, 16  # eliminations that are solved together
-_FEW_ROUNDS, _MANY_ROUNDS = 3, 5  # of steps: more, or fewer, are solved together then
+_MIN_AHEAD, _MAX_AHEAD = 4, 32  # eliminations that are solved together
+_FEW_ROUNDS, _MANY_ROUNDS = 2, 5  # of steps: more, or fewer, are solved together then
+_ROWS_PER_COPY = 2048  # samples that are copied at a time, so that those of all features are in a cache
 _MAX_ROWS_PER_COLUMN = 2  # of the active-set method; with more rows too many of them change their status
 
 _PrimalModel = (
@@ -50,7 +52,7 @@ class TallLinearSolver(SubproblemSolver):
         self._n_intercepts = 1 if learner.intercept and not (self._is_dual and learner.free_intercept) else 0
         self._constant = learner.intercept
         # a copy in any case, for it is written to
-        table = _prepend_constant(learner.intercept, table) if self._n_intercepts else table.copy()
+        table = _copy_under_constants(table, self._n_intercepts, learner.intercept)
         penalty = np.ones(table.shape[0])
         if self._n_intercepts and learner.free_intercept:
             penalty[0] = 0.0
@@ -69,7 +71,7 @@ class TallLinearSolver(SubproblemSolver):
             else:
                 models = [_pose_primal(part, penalty, member, learner, tol, max_iter) for member in members]
                 self.groups.append(RowGroup(rows, part, models))
-        self._can_look_ahead = all(isinstance(model, chord_newton.ChordNewton) for model in self.models)
+        self._can_look_ahead = all(isinstance(model, LookAheadModel) and model.can_look_ahead for model in self.models)
         self._n_ahead = _MAX_AHEAD // 2  # eliminations to be solved together next
         self._ahead: list[int] = []  # features whose elimination is solved already
         self._n_solved = 0  # eliminations that were solved together last
@@ -192,7 +194,9 @@ class TallLinearSolver(SubproblemSolver):
         for model in self.models:
             model.keep_ahead(self._n_solved)
         self._ahead = self._remaining[places[1 : self._n_solved]].tolist()
-        if self._n_solved < n_most or max(model.n_rounds for model in self.models) >= _MANY_ROUNDS:
+        if self._n_solved < n_most:
+            self._n_ahead = max(1, self._n_solved)
+        elif max(model.n_rounds for model in self.models) >= _MANY_ROUNDS:
             self._n_ahead = max(1, n_most // 2)
 
     def _downdate(self, group: RowGroup, columns: np.ndarray, table: Any) -> None:
@@ -225,15 +229,24 @@ def _pose_primal(
     if learner.loss == "epsilon_insensitive":
         return AugmentedLagrangianSVM(table, penalty, target, cost, epsilon=learner.epsilon, tol=tol)
     if chord_newton.pays(table, learner.loss):
-        return chord_newton.ChordNewton(table, penalty, target, cost, loss=learner.loss, tol=tol, max_iter=max_iter)
+        return chord_newton.ChordNewton(table, penalty, target, cost, tol=tol, max_iter=max_iter)
     if gram_newton.pays(table, learner.loss):
         return gram_newton.GramNewton(table, penalty, target, cost, loss=learner.loss, tol=tol, max_iter=max_iter)
     return PrimalLinearModel(table, penalty, target, cost, loss=learner.loss, tol=tol, max_iter=max_iter)
 
 
-def _prepend_constant(value: float, table: Any) -> Any:
-    """The table under a row of one value."""
-    row = np.full((1, table.shape[1]), float(value))
+def _copy_under_constants(table: Any, n_constants: int, value: float) -> Any:
+    """A copy of the table under so many rows of one value, each of its rows in one piece of memory."""
+    n_entries, n_samples = table.shape
+    constants = np.full((n_constants, n_samples), float(value))
     if sparse.issparse(table):
-        return sparse.vstack([sparse.csr_array(row), table], format="csr")
-    return np.vstack([row, table])
+        return sparse.vstack([sparse.csr_array(constants), table], format="csr") if n_constants else table.copy()
+    copy = np.empty((n_constants + n_entries, n_samples))
+    copy[:n_constants] = constants
+
+    def fill(part: slice) -> None:
+        copy[n_constants:, part] = table[:, part]
+
+    for _ in map_in_threads(fill, list(blocks(n_samples, _ROWS_PER_COPY))):
+        pass
+    return copy

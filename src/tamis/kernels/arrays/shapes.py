@@ -1,0 +1,76 @@
+r"""Skewness and excess kurtosis of columns, by blocks of rows that a cache holds: three passes over each block.
+
+.. math:: \frac1W \sum_i w_i \Bigl(\frac{x_{ij} - m_j}{s_j}\Bigr)^3, \qquad
+          \frac1W \sum_i w_i \Bigl(\frac{x_{ij} - m_j}{s_j}\Bigr)^4 - 3, \qquad W = \sum_i w_i.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tamis._sklearn import get_namespace_and_device, is_numpy_namespace
+from tamis.kernels.arrays.blocks import CACHE_ENTRIES, blocks
+from tamis.kernels.arrays.transfer import to_numpy
+
+_BLOCK_ENTRIES = 2**17  # of a block of rows whose powers are summed
+_DEVICE_ENTRIES = 2**26  # of a block on an accelerator
+
+
+def sum_powers(
+    mean: np.ndarray,
+    unit: np.ndarray,
+    columns: np.ndarray | None,
+    table: np.ndarray,
+    weight: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted sums of third and fourth powers of standardized columns, over the rows of a table.
+
+    Parameters
+    ----------
+    mean, unit : ndarrays of shape (n_columns,)
+    columns : ndarray of int of shape (n_columns,) or None
+        Columns of the table to look at; None for all.
+    table : ndarray
+    weight : ndarray of shape (n_rows,) or None
+    """
+    third, fourth = np.zeros((2, mean.size))
+    for rows in blocks(len(table), _BLOCK_ENTRIES // max(mean.size, 1)):
+        block = table[rows] if columns is None else np.take(table[rows], columns, axis=1)
+        standard = (block - mean) / unit
+        share = np.ones(len(standard)) if weight is None else weight[rows]
+        square = standard * standard  # products, for numpy raises to powers above 2 many times slower
+        standard *= square
+        square *= square
+        third += share @ standard
+        fourth += share @ square
+    return third, fourth
+
+
+def shape_moments(columns: Any, sqrt_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Skewness and excess kurtosis of centered columns that were multiplied by ``sqrt_weight``; 0 for constant ones.
+
+    Arrays of any namespace, on their device; what is found is numpy's.
+    """
+    xp, _, _ = get_namespace_and_device(columns)
+    is_numpy = is_numpy_namespace(xp)
+    weight = sqrt_weight * sqrt_weight
+    total = xp.sum(weight)
+    weight = weight / total
+    factor = 1.0 / xp.where(sqrt_weight > 0, sqrt_weight, xp.ones_like(sqrt_weight))
+    squares = np.einsum("ij,ij->j", columns, columns, dtype=float) if is_numpy else xp.sum(columns * columns, axis=0)
+    scale = xp.sqrt(squares / total)
+    divisor = xp.where(scale > 0, scale, xp.ones_like(scale))
+    third, fourth = xp.zeros_like(scale), xp.zeros_like(scale)
+    at_once = CACHE_ENTRIES if is_numpy else _DEVICE_ENTRIES
+    for rows in blocks(columns.shape[0], max(1, at_once // columns.shape[1])):  # in cache: three passes over each
+        standard = columns[rows, :] * factor[rows, None]
+        standard /= divisor
+        square = standard * standard
+        standard *= square
+        square *= square
+        third += weight[rows] @ standard
+        fourth += weight[rows] @ square
+    spread, skewness, kurtosis = to_numpy(xp.stack([scale, third, fourth]))
+    return skewness, np.where(spread > 0, kurtosis - 3.0, 0.0)
