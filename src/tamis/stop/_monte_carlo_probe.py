@@ -225,7 +225,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         unit = spread_units(ranker.spread_by_chance(candidates))
         try:
             with (
-                open_parallel(self.n_jobs) as parallel,
+                open_parallel(self.n_jobs, shared=[candidates]) as parallel,
                 closing(self._batches(parallel, ranker, ranking, candidates, y, seeds, kept)) as batches,
                 closing(track(ranker, batches, task_name="probe", total=len(seeds), interruptible=False)) as watched,
             ):

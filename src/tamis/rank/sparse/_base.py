@@ -271,7 +271,7 @@ class PenalizedRanker(WeightedRanker):
         if folds is None:
             return float(grid[0]) * _UNVALIDATED, "; a class has too few rows to cross-validate the penalty"
         alphas = grid * self._units(problem)[0]
-        with open_parallel(self.n_jobs) as parallel:
+        with open_parallel(self.n_jobs, shared=[candidates]) as parallel:
             results = parallel(self._fold_tasks(candidates, y, problem, folds, alphas))
             errors = np.array(list(track(self, results, task_name="fold", total=len(folds), interruptible=False)))
             finish(results)
@@ -294,7 +294,8 @@ class PenalizedRanker(WeightedRanker):
         alphas: np.ndarray,
     ) -> list[Any]:
         """Calls, delayed, that give the errors of every fold."""
-        return [delayed(fresh(self)._fold_errors)(candidates, y, problem, *fold, alphas) for fold in folds]
+        small = problem.without_table()
+        return [delayed(fresh(self)._fold_errors)(candidates, y, small, *fold, alphas) for fold in folds]
 
     def _fold_errors(
         self,
