@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from tamis._sklearn import Interval, fit_context, get_namespace_and_device, is_numpy_namespace, move_to, safe_indexing
-from tamis.base._parallel import Shared, scattered
+from tamis.base import Shared, scattered
 from tamis.base._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows
 from tamis.base._validation import check_array_library, check_table
 from tamis.kernels.arrays.scaling import rescale_safely, standardize_columns
