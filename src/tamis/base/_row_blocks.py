@@ -29,6 +29,7 @@ TAKE_ROW_BLOCKS = (
     "MaxVariance",
     "PCALeverage",
     "PivotedQR",
+    "RFE",
     "SparseGroupLasso",
 )
 

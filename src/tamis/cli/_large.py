@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tamis.base import ROWS, Ranker
+from tamis.base import PERMUTED_COPIES, ROWS, Ranker
 from tamis.base._row_blocks import TAKE_ROW_BLOCKS
 from tamis.cli._environment import Environment
 from tamis.cli._methods import kebab
@@ -115,8 +115,15 @@ def is_large(args: argparse.Namespace, ranker: Ranker) -> bool:
 def _needs_memory(args: argparse.Namespace, ranker: Ranker) -> bool:
     """Whether the method, its rule or an option needs all rows, or nothing is installed that reads them in blocks."""
     has_reader = importlib.util.find_spec("pyarrow") is not None
-    needs_rows = "row_blocks" not in ranker.provides or ROWS in ranker._stopping_rule().requires
+    requires = ranker._stopping_rule().requires
+    ranks_copies = PERMUTED_COPIES in requires and not _scores_copies_in_blocks(ranker)
+    needs_rows = not ranker._reads_blocks() or ROWS in requires or ranks_copies
     return needs_rows or not has_reader or args.row_groups is not None or args.drop_rows_without_target
+
+
+def _scores_copies_in_blocks(ranker: Ranker) -> bool:
+    """Whether a probe of permuted copies needs sums over rows alone."""
+    return type(ranker).scores_of_copies_in_blocks is not Ranker.scores_of_copies_in_blocks
 
 
 def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker], text_format: TextFormat) -> LargeTable:
