@@ -347,3 +347,18 @@ def test_values_that_are_neither_numbers_nor_text_are_refused_as_in_memory(tamis
         outcome = tamis("select", "--glob", path, "--target", "y", "--engine", engine)
         assert outcome.code == 2
         assert "column 'odd' holds neither numbers nor text nor dates" in outcome.err
+
+
+@pytest.mark.parametrize("method", ["gram-schmidt", "max-variance"])
+def test_lines_without_any_value_are_no_rows(tamis, tmp_path, method):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((400, 3))
+    lines = [",".join(f"{value:.5f}" for value in (*row, row[1] + 0.1 * rng.standard_normal())) for row in X]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,y", *lines[:200], ",,,", ",,,", *lines[200:]]) + "\n")
+    options = [str(tmp_path / "t.csv"), "--method", method, "--stop", "2"]
+    options += ["--target", "y"] if method == "gram-schmidt" else []
+    in_blocks, in_memory = kept(tamis, *options, "--engine", "blocks"), kept(tamis, *options, "--engine", "memory")
+    assert in_blocks["n_rows"] == in_memory["n_rows"] == 400
+    assert "left out 2 empty lines" in in_blocks["notes"]
+    for one, other in zip(in_blocks["features"], in_memory["features"], strict=True):
+        assert (one["name"], one["score"]) == (other["name"], pytest.approx(other["score"], rel=1e-8))

@@ -151,7 +151,10 @@ def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker],
     if others:
         what = "neither numbers nor text nor dates"
         raise ValueError(f"{columns_hold(others)} {what}; leave {them(others)} out with {drop_option(others)}")
+    files, n_empty = _without_empty_lines(files, parts.target)
     notes = [f"{_in_words(files.n_bytes)} in {files.n_rows} rows and {len(files.column_names)} columns, read in blocks"]
+    if n_empty:
+        notes.append(f"left out {n_empty} empty line{'s' * (n_empty > 1)}")
     n_rows = files.n_rows
     if args.drop_rows_without_target and parts.target is not None:
         files = files.take_rows(~missing(files.read_column(parts.target)))
@@ -172,6 +175,15 @@ def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker],
         for note in notes:
             env.say(note)
     return table
+
+
+def _without_empty_lines(files: FileTable, target: str | None) -> tuple[FileTable, int]:
+    """Lines of text without any value are no rows; all columns are looked at only where a target is missing."""
+    if files.suffix not in _TEXT or (target is not None and not missing(files.read_column(target)).any()):
+        return files, 0
+    is_empty = files.empty_rows()
+    n_empty = int(is_empty.sum())
+    return (files.take_rows(~is_empty), n_empty) if n_empty else (files, 0)
 
 
 def fit_large(ranker: Ranker, table: LargeTable, treat_missing: str) -> Ranker | TableSelector:

@@ -204,6 +204,19 @@ class FileTable:
         )
         return f"column '{name}': {said.replace(found[0], '')}{advice}"
 
+    def empty_rows(self) -> np.ndarray:
+        """Which rows have no value in any column, in one pass."""
+        from pyarrow import compute
+
+        parts = []
+        for batch in self.batches(self.schema.names, self.rows_per_block(len(self.schema.names))):
+            is_empty = np.ones(batch.num_rows, dtype=bool)
+            for column in batch.columns:
+                is_empty &= compute.is_null(column).to_numpy(zero_copy_only=False)
+            parts.append(is_empty)
+        self.count(map(len, parts))
+        return np.concatenate(parts) if parts else np.empty(0, dtype=bool)
+
     def read_column(self, name: str) -> np.ndarray:
         """All rows of one column: numbers as such, with NaN where one is missing; else objects, None where missing.
 
