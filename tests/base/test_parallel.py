@@ -5,10 +5,13 @@ import sys
 import joblib
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
+from sklearn.tree import DecisionTreeClassifier
 
-from tamis import RFE, CorrelationScore, GramSchmidt
+from tamis import OFW, RFE, CorrelationScore, GramSchmidt, LogisticLasso, ZeroNorm
 from tamis.assess import compare
 from tamis.base import ColumnCandidates
+from tamis.dimension import TwoNN
 from tamis.stop import CrossValidation, MonteCarloProbe
 
 
@@ -32,31 +35,95 @@ def assert_same(found, expected):
         np.testing.assert_allclose(one, other, rtol=1e-10)
 
 
-def test_tasks_on_dask_give_what_one_process_gives():
+@pytest.fixture(scope="module")
+def two_processes():
     from distributed import Client, LocalCluster
 
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def messages(monkeypatch):
+    """Bytes of every message that client and scheduler, which are in this process, send."""
+    from distributed.comm import tcp
+
+    sizes, to_frames = [], tcp.to_frames
+
+    async def counted(*arguments, **options):
+        frames = await to_frames(*arguments, **options)
+        sizes.append(sum(memoryview(frame).nbytes for frame in frames))
+        return frames
+
+    monkeypatch.setattr(tcp, "to_frames", counted)
+    return sizes
+
+
+def test_tasks_on_dask_give_what_one_process_gives(two_processes):
     expected = draws_folds_and_comparison()
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
-        Client(cluster),
-        joblib.parallel_config("dask"),
-    ):
+    with joblib.parallel_config("dask"):
         assert_same(draws_folds_and_comparison(), expected)
+
+
+def probe(X, y):
+    return RFE("ridge", step=0.5, stop=MonteCarloProbe(n_draws=39, n_jobs=2)).fit(X, y)
+
+
+def folds(X, y):
+    return GramSchmidt(stop=CrossValidation(Ridge(), cv=10, n_features=[1, 2], n_jobs=2)).fit(X, y)
+
+
+def penalties(X, y):
+    return LogisticLasso(cv=10, n_alphas=3, n_jobs=2).fit(X, y > 0)
+
+
+def costs(X, y):
+    return ZeroNorm(C="auto", cv=2, n_jobs=2, stop=2).fit(X, y > 0)
+
+
+def subsets(X, y):
+    tree = DecisionTreeClassifier(max_depth=1)
+    return OFW(tree, n_subsets=4, max_iter=3, tol=1e-9, subset_size=2, n_jobs=2, random_state=0).fit(X, y > 0)
+
+
+def dimension(X, y):
+    return TwoNN(n_subsamples=12, n_jobs=2, random_state=0).fit(X)
+
+
+def comparison(X, y):
+    return compare([CorrelationScore()], X, y, ks=[1, 2], metrics="knn_r2", n_seeds=3, n_random=10, n_jobs=2)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("run", [probe, folds, penalties, costs, subsets, dimension, comparison])
+def test_a_cluster_of_dask_is_sent_the_table_once(two_processes, messages, run):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((60, 3000))
+    with joblib.parallel_config("dask"):
+        run(X, X[:, 0] + 0.1 * rng.standard_normal(60))
+    large = [size for size in messages if size > X.nbytes / 2]
+    assert len(messages) > 10, "the workers were asked"
+    assert len(large) == 2, "from the client to the scheduler, and from there to a worker"
+    assert sum(messages) - sum(large) < 2 * X.nbytes
 
 
 @pytest.mark.slow  # Ray starts processes for every call of joblib
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore")  # of Ray: files and sockets that it leaves open, settings that will change
-def test_tasks_on_ray_give_what_one_process_gives():
+def test_tasks_on_ray_give_what_one_process_gives_and_share_one_table(monkeypatch):
     ray = pytest.importorskip("ray", reason="Ray is not installed")
     from ray.util.joblib import register_ray
 
     expected = draws_folds_and_comparison()
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    stored, put = [], ray.put
+    monkeypatch.setattr(ray, "put", lambda value: stored.append(value) or put(value))
     try:
         register_ray()
         with joblib.parallel_config("ray"):
             assert_same(draws_folds_and_comparison(), expected)
+        assert sum("table" in value or "X" in value for value in stored if isinstance(value, dict)) == 3
     finally:
         ray.shutdown()
 

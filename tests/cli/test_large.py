@@ -116,7 +116,7 @@ def test_a_cluster_is_found_by_its_address(tamis, parts):
         (["--memory", "0"], "must be a size such as 2GB"),
         (["--memory", "200kB", "--method", "relief-f"], "relief-f needs all rows in memory.*gram-schmidt"),
         (["--memory", "200kB", "--stop", "cross-validation"], "CrossValidation needs the rows in memory"),
-        (["--engine", "blocks", "--drop-rows-without-target"], "needs the rows in memory: give more --memory"),
+        (["--memory", "200kB", "--row-groups", "w"], "neither gram-schmidt nor its stopping rule probe splits rows"),
         (["--scheduler", "tcp://127.0.0.1:1"], "--scheduler is for --engine dask"),
         (["--engine", "dask"], "ranks numbers, and column 'city' holds others: leave them out with --drop city"),
         (["--engine", "blocks", "--out", "kept.npz"], "larger than memory is written as .parquet"),
@@ -131,6 +131,78 @@ def test_what_cannot_be_done_is_said_at_once(tamis, parts, options, message):
     assert re.search(message, outcome.err), outcome.err
 
 
+@pytest.fixture
+def holes(table, tmp_path):
+    """Files in which one target of eight is missing; returns their pattern, and the rows that have one."""
+    has_target = np.random.RandomState(1).uniform(size=N) < 7 / 8
+    y = pa.array(table.column("y").to_numpy(), mask=~has_target)
+    table = table.set_column(table.column_names.index("y"), "y", y)
+    (tmp_path / "holes").mkdir()
+    return write_parts(tmp_path / "holes", {"a": table.slice(0, 1500), "b": table.slice(1500)}), has_target
+
+
+@pytest.mark.parametrize("option", ["--drop", "--weights"])
+def test_rows_without_a_target_are_left_out_of_blocks(tamis, holes, option):
+    pattern, has_target = holes
+    options = ["--glob", pattern, "--target", "y", option, "w", "--drop-rows-without-target"]
+    in_blocks, in_memory = kept(tamis, *options, "--memory", "200kB"), kept(tamis, *options, "--memory", "1GB")
+    assert in_blocks["n_rows"] == in_memory["n_rows"] == has_target.sum()
+    assert in_blocks["n_rows_without_target"] == (~has_target).sum()
+    assert f"left out {(~has_target).sum()} of {N} rows" in in_blocks["notes"][1]
+    assert [each["name"] for each in in_blocks["features"]] == [each["name"] for each in in_memory["features"]]
+    for one, other in zip(in_blocks["features"], in_memory["features"], strict=True):
+        assert one["score"] == pytest.approx(other["score"], rel=1e-8)
+
+
+def test_rows_without_a_target_are_not_written(tamis, holes, tmp_path):
+    pattern, has_target = holes
+    options = ["--glob", pattern, "--target", "y", "--drop", "w", "--drop-rows-without-target", "--engine", "blocks"]
+    kept(tamis, *options, "--out", str(tmp_path / "kept.parquet"))
+    assert parquet.read_table(tmp_path / "kept.parquet").column("y").null_count == 0
+    assert parquet.read_metadata(tmp_path / "kept.parquet").num_rows == has_target.sum()
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index")
+def test_rows_without_a_target_are_left_out_of_partitions(tamis, holes):
+    options = ["--glob", holes[0], "--target", "y", "--drop", "w,city,x5", "--drop-rows-without-target"]
+    on_dask, in_memory = kept(tamis, *options, "--engine", "dask"), kept(tamis, *options, "--engine", "memory")
+    for one, other in zip(on_dask["features"], in_memory["features"], strict=True):
+        assert (one["name"], one["score"]) == (other["name"], pytest.approx(other["score"], rel=1e-8))
+
+
+def test_without_that_option_missing_targets_are_refused(tamis, holes):
+    outcome = tamis("select", "--glob", holes[0], "--target", "y", "--engine", "blocks")
+    assert outcome.code == 2
+    assert "--drop-rows-without-target" in outcome.err
+
+
+def test_folds_of_a_lasso_keep_groups_of_rows_together(tamis, table, tmp_path):
+    groups = np.repeat(np.arange(40), N // 40)
+    numbers = table.select(["x0", "x1", "x2", "x3", "y"]).append_column("patient", pa.array(groups))
+    options = ["--glob", write_parts(tmp_path, {"t": numbers}), "--target", "y", "--method", "lasso"]
+    options += ["--row-groups", "patient"]
+    in_blocks, in_memory = kept(tamis, *options, "--engine", "blocks"), kept(tamis, *options, "--engine", "memory")
+    assert sorted(each["name"] for each in in_blocks["features"]) == sorted(
+        each["name"] for each in in_memory["features"]
+    )
+    for one, other in zip(in_blocks["features"], in_memory["features"], strict=True):
+        assert one["score"] == pytest.approx(other["score"], rel=1e-4)
+
+
+def test_ridge_elimination_reads_blocks(tamis, parts):
+    options = ["--glob", parts, "--target", "y", "--drop", "w", "--method", "rfe", "--param", "estimator=ridge"]
+    in_blocks = kept(tamis, *options, "--stop", "3", "--engine", "blocks")
+    assert sorted(each["name"] for each in in_blocks["features"]) == ["city", "x0", "x3"]
+
+
+def test_labels_that_are_large_whole_numbers_are_told_apart(tamis, tmp_path):
+    rng = np.random.RandomState(0)
+    labels = 2**60 + rng.randint(3, size=900)
+    numbers = pa.table({"a": rng.standard_normal(900), "b": (labels - 2**60) + rng.standard_normal(900), "y": labels})
+    found = kept(tamis, write_parts(tmp_path, {"t": numbers}), "--glob", "--target", "y", "--engine", "blocks")
+    assert [each["name"] for each in found["features"]] == ["b"]
+
+
 def test_formats_without_rows_of_their_own_stay_in_memory(tamis, tmp_path):
     rng = np.random.RandomState(0)
     X = rng.standard_normal((100, 3))
@@ -143,7 +215,7 @@ def test_formats_without_rows_of_their_own_stay_in_memory(tamis, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [["--method", "tree-selector"], ["--stop", "cross-validation"], ["--drop-rows-without-target"]]
+    "options", [["--method", "tree-selector"], ["--stop", "cross-validation"], ["--method", "rfe", "--stop", "2"]]
 )
 def test_without_a_word_on_memory_what_needs_rows_is_read_as_before(tamis, parts, monkeypatch, options):
     monkeypatch.setattr(large_module, "_free_memory", lambda: 1000)
@@ -275,3 +347,18 @@ def test_values_that_are_neither_numbers_nor_text_are_refused_as_in_memory(tamis
         outcome = tamis("select", "--glob", path, "--target", "y", "--engine", engine)
         assert outcome.code == 2
         assert "column 'odd' holds neither numbers nor text nor dates" in outcome.err
+
+
+@pytest.mark.parametrize("method", ["gram-schmidt", "max-variance"])
+def test_lines_without_any_value_are_no_rows(tamis, tmp_path, method):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((400, 3))
+    lines = [",".join(f"{value:.5f}" for value in (*row, row[1] + 0.1 * rng.standard_normal())) for row in X]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,y", *lines[:200], ",,,", ",,,", *lines[200:]]) + "\n")
+    options = [str(tmp_path / "t.csv"), "--method", method, "--stop", "2"]
+    options += ["--target", "y"] if method == "gram-schmidt" else []
+    in_blocks, in_memory = kept(tamis, *options, "--engine", "blocks"), kept(tamis, *options, "--engine", "memory")
+    assert in_blocks["n_rows"] == in_memory["n_rows"] == 400
+    assert "left out 2 empty lines" in in_blocks["notes"]
+    for one, other in zip(in_blocks["features"], in_memory["features"], strict=True):
+        assert (one["name"], one["score"]) == (other["name"], pytest.approx(other["score"], rel=1e-8))

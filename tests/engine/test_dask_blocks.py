@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tamis import CorrelationScore, FisherScore, GramSchmidt, MaxVariance
+from tamis import CorrelationScore, FisherScore, GramSchmidt, MaxVariance, ReliefF, TableSelector
 from tamis.engine import DaskBlocks
 
 N = 4000
@@ -193,3 +193,29 @@ def _arrays(found):
     return (
         [value for value in vars(found).values() if isinstance(value, np.ndarray)] if hasattr(found, "__dict__") else []
     )
+
+
+def test_table_selector_ranks_a_dask_frame_by_its_names_and_leaves_it_lazy():
+    X, y = a_table()
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcdefghij")).assign(y=y), npartitions=5)
+    features = frame.drop(columns="y")
+    found = TableSelector(GramSchmidt(stop=2)).fit(features, frame["y"])
+    assert found.get_feature_names_out().tolist() == ["a", "d"]
+    assert found.feature_names_in_.tolist() == list("abcdefghij")
+    kept = found.transform(features)
+    assert kept.columns.tolist() == ["a", "d"]
+    np.testing.assert_array_equal(kept.compute().to_numpy(), X[:, [0, 3]])
+    with pytest.raises(ValueError, match="in the order, that TableSelector has seen"):
+        found.transform(features[list("jihgfedcba")])
+
+
+def test_table_selector_names_what_it_cannot_rank_in_a_dask_frame():
+    X, y = a_table(100)
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    with pytest.raises(ValueError, match="'city' of X are not numeric"):
+        TableSelector(GramSchmidt(stop=1)).fit(dd.from_pandas(frame.assign(city="Nice"), npartitions=2), y)
+    frame.loc[3, "b"] = np.nan
+    with pytest.raises(ValueError, match="'b'"):
+        TableSelector(GramSchmidt(stop=1)).fit(dd.from_pandas(frame, npartitions=2), y)
+    with pytest.raises(ValueError, match="needs all rows in memory"):
+        TableSelector(ReliefF(stop=1)).fit(dd.from_pandas(frame, npartitions=2), y)

@@ -8,10 +8,10 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -164,7 +164,8 @@ def compare(
     tasks = {task.key: task for task in plan}
     file = None if results_file is None else ResultsFile(results_file)
     fingerprints = None if file is None else _fingerprints(tasks)
-    found = run_tasks(_run_task, tasks, fingerprints, n_jobs=n_jobs, file=file, progress=progress)
+    parts = {key: task.parts() for key, task in tasks.items()}
+    found = run_tasks(_run_parts, parts, fingerprints, n_jobs=n_jobs, shared=sets, file=file, progress=progress)
     rows = [row for each in found.values() for row in each]
     comparison = Comparison(
         rows=rows,
@@ -198,6 +199,10 @@ class _Task:
     def key(self) -> str:
         """Which task this is, in the file of results."""
         return json.dumps([self.data.name, self.line, self.evaluation, self.seed])
+
+    def parts(self) -> tuple[_Task, Data, np.ndarray | None, np.ndarray | None]:
+        """What is its own, and what it has in common with others, which workers are sent once."""
+        return replace(self, data=cast(Any, None), train=None, test=None), self.data, self.train, self.test
 
     def rows(self) -> tuple[Any, Any, Any, Any]:
         """X and y that the ranker may see, then those it is judged on; all rows, and None, in-sample."""
@@ -269,6 +274,11 @@ def _fingerprints(tasks: Mapping[str, _Task]) -> dict[str, str]:
         )
         for key, task in tasks.items()
     }
+
+
+def _run_parts(task: _Task, data: Data, train: np.ndarray | None, test: np.ndarray | None) -> list[Row]:
+    """A task that came without what others have, too."""
+    return _run_task(replace(task, data=data, train=train, test=test))
 
 
 def _run_task(task: _Task) -> list[Row]:

@@ -13,15 +13,15 @@ from sklearn.utils import Bunch, check_consistent_length
 from tamis.assess._comparison import ALL_FEATURES, RANDOM
 from tamis.assess._encode_frame import is_mixed
 from tamis.assess._labels import read_labels
-from tamis.base import Ranker
+from tamis.base import Ranker, SentOnce, array_bytes
 from tamis.base._validation import check_not_all_constant, check_row_groups, check_table, known_names
 from tamis.rank.forward._gram_schmidt import GramSchmidt
 from tamis.rank.univariate._random_selection import RandomSelection
 from tamis.table import TableSelector
 
 
-@dataclass(frozen=True)
-class Data:
+@dataclass(eq=False)
+class Data(SentOnce):
     """A validated data set, and the numbers of features to try on it."""
 
     name: str
@@ -32,6 +32,10 @@ class Data:
     notes: tuple[str, ...]
     is_mixed: bool = False
     row_groups: np.ndarray | None = None
+
+    def n_bytes(self) -> int:
+        """Size of the table."""
+        return 8 * self.X.shape[0] * self.X.shape[1] if self.is_mixed else array_bytes(self.X)
 
 
 Contender = Ranker | TableSelector

@@ -11,28 +11,34 @@ from tamis.assess._support import as_support, check_names
 from tamis.assess._tables import kept_columns, read_table, read_test_table
 from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, rescale_columns
+from tamis.kernels.neighbors.approximate import SEARCHES
 from tamis.kernels.neighbors.fit_criterion import fit_from_gram, own_neighbors, r2_from_neighbors, standardized_gram
-from tamis.kernels.neighbors.search import nearest_neighbors
 
 MODES = ("loo", "thesis")
 
 
-def _neighbors(X: Any, kept: np.ndarray, X_test: Any, n_neighbors: int, mode: str, standardize: bool) -> Any:
+def _neighbors(
+    X: Any, kept: np.ndarray, X_test: Any, n_neighbors: int, mode: str, standardize: bool, neighbors: str
+) -> Any:
     """Rows of ``X`` that predict each judged row, found on the kept features alone."""
     if mode not in MODES:
         raise ValueError(f"mode={mode!r} is unknown; choose 'loo' or 'thesis'")
     if not (isinstance(n_neighbors, Integral) and n_neighbors >= 1):
         raise ValueError(f"n_neighbors={n_neighbors!r} must be a whole number, at least 1")
+    if neighbors not in SEARCHES:
+        raise ValueError(f"neighbors={neighbors!r} is unknown; choose one of {', '.join(map(repr, SEARCHES))}")
     known, asking = kept_columns(X, kept, X_test, standardize=standardize)
     most = X.shape[0] - (mode == "loo" and X_test is None)
     if n_neighbors > most:
         raise ValueError(f"n_neighbors={n_neighbors} is more than the {most} rows to choose from; ask for fewer")
     if asking is not None:
-        return nearest_neighbors(known, n_neighbors, query=asking)[0]
-    return own_neighbors(known, n_neighbors, itself=mode == "thesis")
+        return SEARCHES[neighbors](known, n_neighbors, query=asking)[0]
+    return own_neighbors(known, n_neighbors, itself=mode == "thesis", search=SEARCHES[neighbors])
 
 
-def _r2(X: Any, support: Any, n_neighbors: int, mode: str, standardize: bool, X_test: Any) -> np.ndarray:
+def _r2(
+    X: Any, support: Any, n_neighbors: int, mode: str, standardize: bool, X_test: Any, neighbors: str
+) -> np.ndarray:
     """R² of every feature, NaN where it is constant."""
     table, names = read_table(X)
     check_names(support, names)
@@ -42,8 +48,8 @@ def _r2(X: Any, support: Any, n_neighbors: int, mode: str, standardize: bool, X_
         exponents = overflow_exponents(table)
         table = ldexp_columns(table, exponents)
         held_out = None if held_out is None else ldexp_columns(held_out, exponents)
-    neighbors = _neighbors(table, kept, held_out, n_neighbors, mode, standardize)
-    return to_numpy(r2_from_neighbors(table, neighbors, observed=held_out))
+    near = _neighbors(table, kept, held_out, n_neighbors, mode, standardize, neighbors)
+    return to_numpy(r2_from_neighbors(table, near, observed=held_out))
 
 
 def feature_r2(
@@ -54,6 +60,7 @@ def feature_r2(
     mode: str = "loo",
     standardize: bool = True,
     X_test: Any = None,
+    neighbors: str = "exact",
 ) -> np.ndarray:
     r"""R² of every feature, predicted by nearest neighbors that the kept features define.
 
@@ -77,6 +84,9 @@ def feature_r2(
         Search neighbors with kept columns of unit variance, so that units do not matter.
     X_test : table of shape (n_test, n_features), default=None
         Held-out rows to judge instead, from their neighbors in ``X``.
+    neighbors : {"exact", "approximate"}, default="exact"
+        How neighbors are searched: "approximate" is for several hundred thousand dense rows, misses a few of a hundred,
+        and needs the extra ``scale``.
 
     Returns
     -------
@@ -102,7 +112,7 @@ def feature_r2(
     >>> feature_r2(X, [0], n_neighbors=2).round()
     array([ 1.,  1., -3.])
     """
-    r2 = _r2(X, support, n_neighbors, mode, standardize, X_test)
+    r2 = _r2(X, support, n_neighbors, mode, standardize, X_test, neighbors)
     return np.where(np.isnan(r2), 1.0, r2)
 
 
@@ -114,6 +124,7 @@ def fit_score(
     mode: str = "loo",
     standardize: bool = True,
     X_test: Any = None,
+    neighbors: str = "exact",
     gram: np.ndarray | None = None,
 ) -> float:
     r"""FIT: how well all features can be recovered from the kept ones, on average.
@@ -125,7 +136,7 @@ def fit_score(
 
     Parameters
     ----------
-    X, support, n_neighbors, mode, standardize, X_test
+    X, support, n_neighbors, mode, standardize, X_test, neighbors
         As for :func:`feature_r2`.
     gram : ndarray of shape (n_samples, n_samples), default=None
         ``feature_gram(X)``. With it the score looks at the kept columns only, whatever the number of features: for
@@ -153,7 +164,7 @@ def fit_score(
     True
     """
     if gram is None:
-        r2 = _r2(X, support, n_neighbors, mode, standardize, X_test)
+        r2 = _r2(X, support, n_neighbors, mode, standardize, X_test, neighbors)
         varies = ~np.isnan(r2)
         return float(r2[varies].mean()) if varies.any() else 1.0
     if X_test is not None:
@@ -164,7 +175,7 @@ def fit_score(
     if gram.shape != (table.shape[0], table.shape[0]):
         raise ValueError(f"gram has shape {gram.shape}, but X has {table.shape[0]} rows: give feature_gram(X)")
     kept = as_support(support, table.shape[1])
-    return fit_from_gram(gram, to_numpy(_neighbors(table, kept, None, n_neighbors, mode, standardize)))
+    return fit_from_gram(gram, to_numpy(_neighbors(table, kept, None, n_neighbors, mode, standardize, neighbors)))
 
 
 def feature_gram(X: Any) -> np.ndarray:

@@ -7,10 +7,10 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import joblib
 import numpy as np
@@ -18,10 +18,9 @@ from joblib import delayed
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from tamis.base import open_parallel
+from tamis.base import SentOnce, open_parallel
 
 Row = dict[str, Any]
-T = TypeVar("T")
 
 _HEADER = {"format": "tamis comparison", "version": 1}
 _SETTLED = ("stop", "random_state", "n_jobs")  # set by the comparison, or without effect on the result
@@ -103,39 +102,45 @@ class ResultsFile:
 
 
 def run_tasks(
-    run: Callable[[T], list[Row]],
-    tasks: Mapping[str, T],
+    run: Callable[..., list[Row]],
+    tasks: Mapping[str, Sequence[Any]],
     fingerprints: Mapping[str, str] | None = None,
     *,
     n_jobs: int | None = None,
+    shared: Sequence[SentOnce] = (),
     file: ResultsFile | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, list[Row]]:
-    """Rows of every task by its key, in the order of ``tasks``; what ``file`` knows by its fingerprint is not run."""
+    """Rows of every task by its key, in the order of ``tasks``; what ``file`` knows by its fingerprint is not run.
+
+    A task is what ``run`` is called with. Workers are sent what is ``shared`` once, and not with every task.
+    """
     found: dict[str, list[Row]] = {}
     if file is not None and fingerprints is not None:
         known = {key: file.rows(key, fingerprints[key]) for key in tasks}
         found = {key: rows for key, rows in known.items() if rows is not None}
     pending = [key for key in tasks if key not in found]
-    results = open_parallel(n_jobs, "generator_unordered")(delayed(_run_keyed)(run, key, tasks[key]) for key in pending)
-    try:
-        for key, rows in results:
-            found[key] = rows
-            if file is not None and fingerprints is not None:
-                file.add(key, fingerprints[key], rows)
-            if progress is not None:
-                progress(len(found), len(tasks))
-    except BaseException:  # Ctrl-C too: what is finished is saved, and the rest is given up without a further word
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*tasks which were still being processed", category=UserWarning)
-            if isinstance(results, Generator):
-                results.close()
-        raise
+    with open_parallel(n_jobs, "generator_unordered", shared=shared) as parallel:
+        results = parallel(delayed(_run_keyed)(run, key, *tasks[key]) for key in pending)
+        try:
+            for key, rows in results:
+                found[key] = rows
+                if file is not None and fingerprints is not None:
+                    file.add(key, fingerprints[key], rows)
+                if progress is not None:
+                    progress(len(found), len(tasks))
+        except BaseException:  # Ctrl-C too: what is finished is saved, and the rest is given up without a further word
+            with warnings.catch_warnings():
+                message = ".*tasks which were still being processed"
+                warnings.filterwarnings("ignore", message=message, category=UserWarning)
+                if isinstance(results, Generator):
+                    results.close()
+            raise
     return {key: found[key] for key in tasks}
 
 
-def _run_keyed(run: Callable[[T], list[Row]], key: str, task: T) -> tuple[str, list[Row]]:
-    return key, run(task)
+def _run_keyed(run: Callable[..., list[Row]], key: str, *task: Any) -> tuple[str, list[Row]]:
+    return key, run(*task)
 
 
 def _encode_row(row: Row) -> Row:

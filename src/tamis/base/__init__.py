@@ -15,7 +15,7 @@ from tamis.base._groups import GROUPS_CONSTRAINT, read_groups
 from tamis.base._linear_model import LinearModel, check_model_columns, predictions
 from tamis.base._model_weights import fit_weighted, score_weighted, weight_parameters
 from tamis.base._nothing_kept import NothingKeptWarning
-from tamis.base._parallel import open_parallel
+from tamis.base._parallel import SentOnce, Shared, array_bytes, open_parallel, scattered
 from tamis.base._progress import finish, heartbeat, interrupt, interruption, note_interruption, run_in_background, track
 from tamis.base._ranker import CAPABILITIES, Ranker, arranged, fresh
 from tamis.base._ranking import Ranking, Step, StopDecision
@@ -42,13 +42,16 @@ __all__ = [
     "NothingKeptWarning",
     "Ranker",
     "Ranking",
+    "SentOnce",
     "SequentialRanker",
+    "Shared",
     "Step",
     "StepSize",
     "StopDecision",
     "StoppingRule",
     "WeightedRanker",
     "arranged",
+    "array_bytes",
     "ascending",
     "check_model_columns",
     "finish",
@@ -66,6 +69,7 @@ __all__ = [
     "rule_class",
     "rule_names",
     "run_in_background",
+    "scattered",
     "score_weighted",
     "split_rows",
     "track",

@@ -4,22 +4,53 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
 
 from joblib import Parallel
 from joblib.parallel import get_active_backend
+from scipy import sparse
+
+T = TypeVar("T")
 
 
-def open_parallel(n_jobs: int | None, return_as: str = "generator") -> Parallel:
+@contextmanager
+def open_parallel(
+    n_jobs: int | None, return_as: str = "generator", *, shared: Sequence[SentOnce] = ()
+) -> Iterator[Parallel]:
     """joblib's tasks, whose results come one by one where the backend can give them so (Ray's cannot), else together.
 
     Parameters
     ----------
     n_jobs : int or None
-    return_as : {"generator", "generator_unordered"}
+    return_as : {"generator", "generator_unordered", "list"}
+    shared : sequence of SentOnce
+        Arguments of many tasks: workers are sent them once, however often tasks are handed in.
     """
     backend, _ = get_active_backend()
-    return Parallel(n_jobs=n_jobs, return_as=return_as if backend.supports_return_generator else "list")
+    with (
+        scattered(shared),
+        Parallel(n_jobs=n_jobs, return_as=return_as if backend.supports_return_generator else "list") as parallel,
+    ):
+        yield parallel
+
+
+@contextmanager
+def scattered(shared: Sequence[SentOnce]) -> Iterator[None]:
+    """Data on the workers of dask, if joblib uses it: it would scatter them anew whenever tasks are handed in."""
+    backend, _ = get_active_backend()
+    futures = vars(backend).get("data_futures")  # where joblib's backend of dask keeps what it was told to scatter
+    if futures is None:
+        yield
+        return
+    sent = {id(each): backend.client.scatter(each, hash=False) for each in shared}
+    futures.update(sent)
+    try:
+        yield
+    finally:
+        for key in sent:
+            futures.pop(key, None)
 
 
 class SentOnce(ABC):
@@ -50,6 +81,35 @@ class SentOnce(ABC):
         if self._sent is None or self._sent[0] != identity:
             self._sent = (identity, ray.put(state))
         return _receive, (type(self), self._sent[1])
+
+
+class Shared(SentOnce, Generic[T]):
+    """A value that tasks share, which is not by itself sent once.
+
+    Parameters
+    ----------
+    value : object
+    """
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+    def n_bytes(self) -> int:
+        """Size of the arrays in it."""
+        return array_bytes(self.value)
+
+
+def array_bytes(value: Any) -> int:
+    """Size of arrays, of those in containers, and of those that attributes hold."""
+    if sparse.issparse(value):
+        return array_bytes(value.data)
+    if hasattr(value, "nbytes"):
+        return int(value.nbytes)
+    if isinstance(value, Mapping):
+        return sum(map(array_bytes, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(array_bytes, value))
+    return sum(map(array_bytes, vars(value).values())) if hasattr(value, "__dict__") else 0
 
 
 def _receive(kind: type, reference: Any) -> Any:

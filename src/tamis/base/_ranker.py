@@ -158,6 +158,10 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """
         return None
 
+    def _reads_blocks(self) -> bool:
+        """Whether these parameters allow tables that are read in blocks of rows."""
+        return "row_blocks" in self.provides
+
     def scores_of_copies_in_blocks(
         self, candidates: Candidates, y: np.ndarray | None, seeds: Sequence[int]
     ) -> np.ndarray:

@@ -29,6 +29,7 @@ TAKE_ROW_BLOCKS = (
     "MaxVariance",
     "PCALeverage",
     "PivotedQR",
+    "RFE",
     "SparseGroupLasso",
 )
 
@@ -90,7 +91,7 @@ def watched(ranker: Ranker, blocks: RowBlocks) -> Iterator[None]:
         blocks.watch = before
 
 
-def take_dask_columns(ranker: Ranker, X: Any, mask: np.ndarray) -> Any:
+def take_dask_columns(ranker: Any, X: Any, mask: np.ndarray) -> Any:
     """Some columns of a dask collection, which stays one."""
     if X.shape[1] != mask.size:
         raise ValueError(f"X has {X.shape[1]} features, but {type(ranker).__name__} is expecting {mask.size} features")

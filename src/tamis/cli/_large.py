@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tamis.base import ROWS, Ranker
+from tamis.base import PERMUTED_COPIES, ROWS, Ranker
 from tamis.base._row_blocks import TAKE_ROW_BLOCKS
 from tamis.cli._environment import Environment
+from tamis.cli._frame import missing
 from tamis.cli._methods import kebab
 from tamis.cli._naming import columns_hold, drop_option, them
 from tamis.cli._options import UNITS
@@ -25,7 +26,7 @@ from tamis.cli._progress import show_reading
 from tamis.cli._read import check_source, format_suffix
 from tamis.cli._read_text import TextFormat, find_layout
 from tamis.cli._sources import STANDARD_INPUT, find_files
-from tamis.cli._table import Columns, Parts, as_target, as_weights, find_parts
+from tamis.cli._table import Columns, Parts, as_groups, as_target, as_weights, find_parts
 
 if TYPE_CHECKING:
     from tamis import TableSelector
@@ -49,7 +50,7 @@ class LargeTable:
         All columns.
     names : list of str
         Of the features.
-    y, weights : ndarray or None
+    y, weights, row_groups : ndarray or None
     target : str or None
     keep : tuple of str
     notes : tuple of str
@@ -63,12 +64,12 @@ class LargeTable:
     names: list[str]
     y: np.ndarray | None
     weights: np.ndarray | None
+    row_groups: np.ndarray | None
     target: str | None
     keep: tuple[str, ...]
     notes: tuple[str, ...]
     scheduler: str | None = None
     in_dask: bool = False
-    row_groups: None = None
     n_rows_dropped: int = 0
 
     @property
@@ -115,8 +116,15 @@ def is_large(args: argparse.Namespace, ranker: Ranker) -> bool:
 def _needs_memory(args: argparse.Namespace, ranker: Ranker) -> bool:
     """Whether the method, its rule or an option needs all rows, or nothing is installed that reads them in blocks."""
     has_reader = importlib.util.find_spec("pyarrow") is not None
-    needs_rows = "row_blocks" not in ranker.provides or ROWS in ranker._stopping_rule().requires
-    return needs_rows or not has_reader or args.row_groups is not None or args.drop_rows_without_target
+    requires = ranker._stopping_rule().requires
+    ranks_copies = PERMUTED_COPIES in requires and not _scores_copies_in_blocks(ranker)
+    needs_rows = not ranker._reads_blocks() or ROWS in requires or ranks_copies
+    return needs_rows or not has_reader
+
+
+def _scores_copies_in_blocks(ranker: Ranker) -> bool:
+    """Whether a probe of permuted copies needs sums over rows alone."""
+    return type(ranker).scores_of_copies_in_blocks is not Ranker.scores_of_copies_in_blocks
 
 
 def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker], text_format: TextFormat) -> LargeTable:
@@ -129,9 +137,6 @@ def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker],
         check_source(path, suffix)
     if suffix not in _FORMATS:
         raise ValueError(f"{paths[0]}: only {', '.join(_FORMATS)} are read in blocks, not '{suffix}'")
-    if args.row_groups is not None or args.drop_rows_without_target:
-        option = "--row-groups" if args.row_groups is not None else "--drop-rows-without-target"
-        raise ValueError(f"{option} needs the rows in memory: give more --memory, or say --engine memory")
     layout = _common_layout(paths, suffix, text_format) if suffix in _TEXT else None
     memory = int(_free_memory() / 2) if args.memory is None else args.memory
     files = FileTable(paths, layout=layout, memory=memory, suffix=suffix)
@@ -139,39 +144,57 @@ def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker],
     parts = find_parts(
         list(files.column_names),
         None,
-        Columns(args.target, args.weights, None, args.drop, args.keep),
+        Columns(args.target, args.weights, args.row_groups, args.drop, args.keep),
         needed_by=kebab(method.__name__) if method.supervised else None,
     )
     others = [name for name in parts.features if files.kind(name) == "other"]
     if others:
         what = "neither numbers nor text nor dates"
         raise ValueError(f"{columns_hold(others)} {what}; leave {them(others)} out with {drop_option(others)}")
-    y, weights = _read_apart(files, parts)
-    note = f"{_in_words(files.n_bytes)} in {files.n_rows} rows and {len(files.column_names)} columns, read in blocks"
+    files, n_empty = _without_empty_lines(files, parts.target)
+    notes = [f"{_in_words(files.n_bytes)} in {files.n_rows} rows and {len(files.column_names)} columns, read in blocks"]
+    if n_empty:
+        notes.append(f"left out {n_empty} empty line{'s' * (n_empty > 1)}")
+    n_rows = files.n_rows
+    if args.drop_rows_without_target and parts.target is not None:
+        files = files.take_rows(~missing(files.read_column(parts.target)))
+    if n_dropped := n_rows - files.n_rows:
+        notes.append(f"left out {n_dropped} of {n_rows} rows, which have no target")
     table = LargeTable(
         files,
         parts.features,
-        y,
-        weights,
-        parts.target,
-        tuple(parts.keep),
-        (note,),
-        args.scheduler,
-        args.engine == "dask",
+        *_read_apart(files, parts),
+        target=parts.target,
+        keep=tuple(parts.keep),
+        notes=tuple(notes),
+        scheduler=args.scheduler,
+        in_dask=args.engine == "dask",
+        n_rows_dropped=n_dropped,
     )
     if not args.json:
-        env.say(note)
+        for note in notes:
+            env.say(note)
     return table
 
 
-def fit_large(ranker: Ranker, table: LargeTable, missing: str) -> Ranker | TableSelector:
+def _without_empty_lines(files: FileTable, target: str | None) -> tuple[FileTable, int]:
+    """Lines of text without any value are no rows; all columns are looked at only where a target is missing."""
+    if files.suffix not in _TEXT or (target is not None and not missing(files.read_column(target)).any()):
+        return files, 0
+    is_empty = files.empty_rows()
+    n_empty = int(is_empty.sum())
+    return (files.take_rows(~is_empty), n_empty) if n_empty else (files, 0)
+
+
+def fit_large(ranker: Ranker, table: LargeTable, treat_missing: str) -> Ranker | TableSelector:
     """Rank the features by sums over blocks of their rows."""
     from tamis import TableSelector
 
     if table.in_dask:
         return _fit_dask(ranker, table)
-    selector = TableSelector(ranker, missing=missing)
-    return selector.fit(table.files.select(table.names), table.y, sample_weight=table.weights)
+    selector = TableSelector(ranker, missing=treat_missing)
+    files = table.files.select(table.names)
+    return selector.fit(files, table.y, sample_weight=table.weights, row_groups=table.row_groups)
 
 
 def _fit_dask(ranker: Ranker, table: LargeTable) -> Ranker:
@@ -181,12 +204,14 @@ def _fit_dask(ranker: Ranker, table: LargeTable) -> Ranker:
     except ImportError:
         raise ImportError("--engine dask needs dask; install it with: pip install 'tamis[scale]'") from None
     paths = [str(path) for path in table.files.paths]
+    names = table.names if not table.n_rows_dropped else [*table.names, str(table.target)]
     if table.files.suffix == ".parquet":
         # file by file: dask would sort the paths in another way than the target was read
-        frame = dd.concat([dd.read_parquet(path, columns=table.names, index=False) for path in paths])
+        frame = dd.concat([dd.read_parquet(path, columns=names, index=False) for path in paths])
     elif table.files.suffix in _TEXT:
         layout = table.files.layout
-        frame = dd.read_csv(paths, sep=layout.separator, decimal=layout.decimal, usecols=table.names)[table.names]
+        na_values = {"na_values": list(layout.missing), "keep_default_na": False}
+        frame = dd.read_csv(paths, sep=layout.separator, decimal=layout.decimal, usecols=names, **na_values)[names]
     else:
         raise ValueError(f"--engine dask reads .parquet, .csv and .tsv, not {table.files.suffix}")
     others = [name for name in table.names if table.files.kind(name) not in ("number", "boolean")]
@@ -194,7 +219,10 @@ def _fit_dask(ranker: Ranker, table: LargeTable) -> Ranker:
         raise ValueError(
             f"--engine dask ranks numbers, and {columns_hold(others)} others: leave them out with {drop_option(others)}"
         )
-    given = {} if table.weights is None else {"sample_weight": table.weights}
+    if table.n_rows_dropped:
+        frame = frame[~frame[table.target].isna()][table.names]
+    beside = {"sample_weight": table.weights, "row_groups": table.row_groups}
+    given = {name: values for name, values in beside.items() if values is not None}
     with _cluster(table.scheduler):
         return ranker.fit(frame, table.y, **given)
 
@@ -253,14 +281,16 @@ def _writer(part: Path, suffix: str, files: FileTable, names: Sequence[str]) -> 
         yield lambda batch: writer.write_batch(batch.select(list(names)))
 
 
-def _read_apart(files: FileTable, parts: Parts) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Target and weights, in memory."""
-    y = weights = None
+def _read_apart(files: FileTable, parts: Parts) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+    """Target, weights and groups of rows, in memory."""
+    y = weights = row_groups = None
     if parts.target is not None:
         y = as_target(_as_read(files, "--target", parts.target), parts.target)
     if parts.weights is not None:
         weights = as_weights(_as_read(files, "--weights", parts.weights), parts.weights)
-    return y, weights
+    if parts.row_groups is not None:
+        row_groups = as_groups(_as_read(files, "--row-groups", parts.row_groups), parts.row_groups)
+    return y, weights, row_groups
 
 
 def _common_layout(paths: Sequence[Path], suffix: str, text_format: TextFormat) -> TextLayout:

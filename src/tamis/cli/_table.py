@@ -119,7 +119,7 @@ def prepare(
         weights=None if columns.weights is None else as_weights(frame.column(columns.weights), columns.weights),
         row_groups=None
         if columns.row_groups is None
-        else _as_groups(frame.column(columns.row_groups), columns.row_groups),
+        else as_groups(frame.column(columns.row_groups), columns.row_groups),
         keep=tuple(parts.keep),
         n_rows_dropped=n_rows - frame.n_rows,
     )
@@ -241,7 +241,8 @@ def as_weights(values: np.ndarray, name: str) -> np.ndarray:
     return values.astype(float)
 
 
-def _as_groups(values: np.ndarray, name: str) -> np.ndarray:
+def as_groups(values: np.ndarray, name: str) -> np.ndarray:
+    """Groups of rows; refuses rows that belong to none."""
     if n_missing := int(missing(values).sum()):
         option = f"--row-groups {shlex.quote(name)}"
         raise ValueError(

@@ -14,6 +14,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from tamis._sklearn import Interval, fit_context, get_namespace_and_device, is_numpy_namespace, move_to, safe_indexing
+from tamis.base import Shared, scattered
 from tamis.base._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows
 from tamis.base._validation import check_array_library, check_table
 from tamis.kernels.arrays.scaling import rescale_safely, standardize_columns
@@ -137,9 +138,11 @@ class DimensionEstimator(BaseEstimator):
         size = max(floor_count(self.subsample * n_samples), _LEAST_SAMPLES)
         n_draws = self.n_subsamples if size < n_samples else 0
         seeds = rng.randint(np.iinfo(np.int32).max, size=n_draws)
-        estimates = Parallel(n_jobs=self.n_jobs)(
-            delayed(_estimate_draw)(self, state, n_samples, size, seed) for seed in seeds
-        )
+        shared = Shared(state)
+        with scattered([shared]):
+            estimates = Parallel(n_jobs=self.n_jobs)(
+                delayed(_estimate_draw)(self, shared, n_samples, size, seed) for seed in seeds
+            )
         return np.array(estimates, dtype=float), size
 
     def __sklearn_tags__(self) -> Tags:
@@ -149,10 +152,10 @@ class DimensionEstimator(BaseEstimator):
         return tags
 
 
-def _estimate_draw(estimator: DimensionEstimator, state: Any, n_samples: int, size: int, seed: int) -> float:
+def _estimate_draw(estimator: DimensionEstimator, state: Shared[Any], n_samples: int, size: int, seed: int) -> float:
     """Dimension of rows drawn without replacement."""
     rng = np.random.RandomState(seed)
-    return estimator._estimate(state, np.sort(rng.choice(n_samples, size, replace=False)), rng)
+    return estimator._estimate(state.value, np.sort(rng.choice(n_samples, size, replace=False)), rng)
 
 
 def standard_error(draws: np.ndarray, n_samples: int, size: int) -> float | None:

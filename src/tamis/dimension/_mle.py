@@ -11,6 +11,7 @@ from tamis._sklearn import Interval, StrOptions
 from tamis.dimension._base import DimensionEstimator
 from tamis.dimension._neighborhoods import Neighborhoods, find_neighborhoods
 from tamis.kernels.arrays.tolerances import EQUAL_DISTANCE
+from tamis.kernels.neighbors.approximate import SEARCHES
 
 
 class MLE(DimensionEstimator):
@@ -30,7 +31,7 @@ class MLE(DimensionEstimator):
         What is averaged: the inverses, as is most likely if the dimension is the same everywhere (MacKay and
         Ghahramani 2005), or the local dimensions. The former is the default: it is less biased at small k, and a
         sample whose neighbors are all equally far, of infinite dimension, does not make the average infinite.
-    standardize, n_subsamples, subsample, max_samples, random_state, n_jobs : as for TwoNN
+    standardize, n_subsamples, subsample, max_samples, neighbors, random_state, n_jobs : as for TwoNN
         Units, the standard error by subsampling, and how many rows are looked at.
 
     Attributes
@@ -70,6 +71,7 @@ class MLE(DimensionEstimator):
         **DimensionEstimator._parameter_constraints,
         "n_neighbors": [Interval(Integral, 2, None, closed="left")],
         "aggregate": [StrOptions({"harmonic", "mean"})],
+        "neighbors": [StrOptions(set(SEARCHES))],
     }
 
     def __init__(
@@ -81,6 +83,7 @@ class MLE(DimensionEstimator):
         n_subsamples: int = 20,
         subsample: float = 0.8,
         max_samples: int | None = 10_000,
+        neighbors: str = "exact",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -94,9 +97,10 @@ class MLE(DimensionEstimator):
         )
         self.n_neighbors = n_neighbors
         self.aggregate = aggregate
+        self.neighbors = neighbors
 
     def _prepare(self, X: Any) -> Neighborhoods:
-        return find_neighborhoods(X, self._k(X.shape[0]), self.subsample if self.n_subsamples else 1.0)
+        return find_neighborhoods(X, self._k(X.shape[0]), self.subsample if self.n_subsamples else 1.0, self.neighbors)
 
     def _estimate(self, state: Neighborhoods, rows: np.ndarray, rng: np.random.RandomState) -> float:
         count, total = sum_log_ratios(state.within(rows, self._k(rows.size)))

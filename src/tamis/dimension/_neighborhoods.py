@@ -9,6 +9,7 @@ import numpy as np
 
 from tamis._sklearn import safe_indexing
 from tamis.kernels.arrays.columns import to_numpy
+from tamis.kernels.neighbors.approximate import SEARCHES
 from tamis.kernels.neighbors.search import nearest_neighbors
 
 
@@ -42,10 +43,10 @@ class Neighborhoods:
         return distances
 
 
-def find_neighborhoods(X: Any, n_neighbors: int, share: float) -> Neighborhoods:
-    """Neighbors enough that a subsample of the given share of the rows rarely has to search again."""
+def find_neighborhoods(X: Any, n_neighbors: int, share: float, neighbors: str = "exact") -> Neighborhoods:
+    """Neighbors, exact or approximate, enough that a subsample of the given share rarely has to search again."""
     n_found = min(int(np.ceil((n_neighbors + 2 * n_neighbors**0.5 + 1) / share)), X.shape[0] - 1)
     if share == 1:
         n_found = n_neighbors
-    indices, distances = nearest_neighbors(X, n_found)
+    indices, distances = SEARCHES[neighbors](X, n_found)
     return Neighborhoods(X, to_numpy(indices), to_numpy(distances).astype(float, copy=False))

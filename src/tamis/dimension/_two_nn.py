@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis._sklearn import Interval
+from tamis._sklearn import Interval, StrOptions
 from tamis.dimension._base import DimensionEstimator
 from tamis.dimension._neighborhoods import Neighborhoods, find_neighborhoods
+from tamis.kernels.neighbors.approximate import SEARCHES
 from tamis.kernels.neighbors.two_nn import fit_two_nn, warn_of_copies
 
 
@@ -36,6 +37,9 @@ class TwoNN(DimensionEstimator):
         Share of the rows in each, drawn without replacement.
     max_samples : int or None, default=10000
         Rows to look at: of more, so many are drawn at random, and ``sample_indices_`` tells which. None takes all.
+    neighbors : {"exact", "approximate"}, default="exact"
+        How neighbors are searched: "approximate" takes about O(n log n) steps for O(n^2) and misses a few of a hundred;
+        it is for several hundred thousand dense rows, with ``max_samples=None``, and needs the extra ``scale``.
     random_state : int, RandomState or None, default=None
         Of that draw, always the same with None, and of the subsamples.
     n_jobs : int, default=None
@@ -85,6 +89,7 @@ class TwoNN(DimensionEstimator):
     _parameter_constraints: ClassVar[dict] = {
         **DimensionEstimator._parameter_constraints,
         "discard": [Interval(Real, 0, 1, closed="left")],
+        "neighbors": [StrOptions(set(SEARCHES))],
     }
 
     def __init__(
@@ -95,6 +100,7 @@ class TwoNN(DimensionEstimator):
         n_subsamples: int = 20,
         subsample: float = 0.8,
         max_samples: int | None = 10_000,
+        neighbors: str = "exact",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -107,9 +113,10 @@ class TwoNN(DimensionEstimator):
             n_jobs=n_jobs,
         )
         self.discard = discard
+        self.neighbors = neighbors
 
     def _prepare(self, X: Any) -> Neighborhoods:
-        found = find_neighborhoods(X, 2, self.subsample if self.n_subsamples else 1.0)
+        found = find_neighborhoods(X, 2, self.subsample if self.n_subsamples else 1.0, self.neighbors)
         warn_of_copies(found.distances, self.discard)
         return found
 

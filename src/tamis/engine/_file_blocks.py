@@ -95,6 +95,7 @@ class FileTable:
         self.memory = memory
         self.watch: Watch | None = None
         self._n_rows: int | None = None
+        self._is_kept: np.ndarray | None = None  # of all rows of the files; None: every one
         self._reader = _READERS[self.suffix]
         self.schema = self._schema_of(self.paths[0])
         self.column_names = tuple(self.schema.names)
@@ -144,6 +145,24 @@ class FileTable:
         part.column_names = tuple(columns)
         return part
 
+    def take_rows(self, is_kept: np.ndarray) -> FileTable:
+        """The rows where a mask, of one entry per row, is true; the others are read and passed over.
+
+        Parameters
+        ----------
+        is_kept : ndarray of bool, of shape (n_rows,)
+        """
+        is_kept = np.asarray(is_kept, dtype=bool)
+        if is_kept.shape != (self.n_rows,):
+            raise ValueError(f"the mask has shape {is_kept.shape}, but the files have {self.n_rows} rows")
+        part = copy(self)
+        part._is_kept = is_kept
+        if self._is_kept is not None:
+            part._is_kept = self._is_kept.copy()
+            part._is_kept[self._is_kept] = is_kept
+        part._n_rows = int(is_kept.sum())
+        return part
+
     def _check_known(self, name: str) -> None:
         if name not in self.schema.names:
             raise ValueError(f"{self.paths[0]} has no column '{name}'")
@@ -161,10 +180,15 @@ class FileTable:
 
     def batches(self, columns: Sequence[str], n_rows: int) -> Iterator[Any]:
         """Record batches of at most so many rows, of the given columns, of one file after the other."""
+        start = 0
         for path in self.paths:
             try:
                 for batch in self._reader.batches(path, self.layout, self.schema, list(columns), n_rows):
-                    yield _as_schema(batch, self.schema, columns)
+                    found = _as_schema(batch, self.schema, columns)
+                    if self._is_kept is not None:
+                        found = found.filter(_arrow().array(self._is_kept[start : start + batch.num_rows]))
+                    start += batch.num_rows
+                    yield found
             except _arrow().ArrowException as error:
                 raise ValueError(f"cannot read {path}: {self._in_words(error)}") from error
 
@@ -180,10 +204,28 @@ class FileTable:
         )
         return f"column '{name}': {said.replace(found[0], '')}{advice}"
 
+    def empty_rows(self) -> np.ndarray:
+        """Which rows have no value in any column, in one pass."""
+        from pyarrow import compute
+
+        parts = []
+        for batch in self.batches(self.schema.names, self.rows_per_block(len(self.schema.names))):
+            is_empty = np.ones(batch.num_rows, dtype=bool)
+            for column in batch.columns:
+                is_empty &= compute.is_null(column).to_numpy(zero_copy_only=False)
+            parts.append(is_empty)
+        self.count(map(len, parts))
+        return np.concatenate(parts) if parts else np.empty(0, dtype=bool)
+
     def read_column(self, name: str) -> np.ndarray:
-        """All rows of one column: numbers as such, with NaN where one is missing; else objects, None where missing."""
+        """All rows of one column: numbers as such, with NaN where one is missing; else objects, None where missing.
+
+        Whole numbers of which none is missing stay what they are, for double precision does not tell large ones apart.
+        """
         self._check_known(name)
-        parts = [to_numpy(batch.column(0)) for batch in self.batches([name], self.rows_per_block(1))]
+        columns = [batch.column(0) for batch in self.batches([name], self.rows_per_block(1))]
+        is_whole = all(_is_whole(column) for column in columns)
+        parts = [column.to_numpy(zero_copy_only=False) if is_whole else to_numpy(column) for column in columns]
         self.count(map(len, parts))
         return np.concatenate(parts) if parts else np.empty(0)
 
@@ -335,6 +377,11 @@ def _is_number(kind: Any) -> bool:
 
     tests = (types.is_floating, types.is_integer, types.is_boolean, types.is_decimal, types.is_null)
     return any(test(kind) for test in tests)
+
+
+def _is_whole(column: Any) -> bool:
+    """Whether a column holds whole numbers, one in every row."""
+    return _arrow().types.is_integer(column.type) and column.null_count == 0
 
 
 def _as_decimal(kind: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -109,6 +109,10 @@ class LinearProblem:
     def on_rows(self, columns: CompressedColumns, *, standardize: bool) -> LinearProblem:
         """The same problem on some of its rows, compressed beside their targets."""
         return replace(self, columns=columns, scale=_scale_of(columns, standardize))
+
+    def without_table(self) -> LinearProblem:
+        """The same but for table and columns, for tasks that make their own: workers are sent the targets alone."""
+        return replace(self, table=None, columns=cast(Any, None))
 
     def without_copies(self) -> LinearProblem:
         """The same with factor zero for copies of an earlier column, be it in other units: the first has all weight."""

@@ -9,13 +9,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Candidates, LinearModel, fresh
+from tamis.base import Candidates, LinearModel, fresh, open_parallel
 from tamis.rank._kernel_model import KernelModel
 from tamis.rank._kernel_parameters import check_kernel_takes
 from tamis.rank._linear_problem import LinearProblem
@@ -193,10 +193,12 @@ class MachineScaling(EarlyStoppedScaling):
         if folds is None:
             return 1.0
         tasks = [(float(C), train, test) for C in _COSTS for train, test in folds]
-        errors = Parallel(n_jobs=self.n_jobs)(
-            delayed(selection_error)(fresh(self, C=C, n_jobs=None), candidates, y, problem, train, test, n_top)
-            for C, train, test in tasks
-        )
+        small = problem.without_table()
+        with open_parallel(self.n_jobs, "list", shared=[candidates]) as parallel:
+            errors = parallel(
+                delayed(selection_error)(fresh(self, C=C, n_jobs=None), candidates, y, small, train, test, n_top)
+                for C, train, test in tasks
+            )
         mean = np.reshape(errors, (_COSTS.size, len(folds))).mean(axis=1)
         return float(_COSTS[int(np.argmin(mean))])
 

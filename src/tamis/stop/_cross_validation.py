@@ -139,7 +139,7 @@ class CrossValidation(StoppingRule, name="cross-validation"):
             kept_rows=ranker._kept_rows,
             row_groups=candidates.row_groups,
         )
-        with open_parallel(self.n_jobs) as parallel:
+        with open_parallel(self.n_jobs, shared=[candidates]) as parallel:
             results = parallel(
                 delayed(_fold_scores)(ranker, estimator, self.scoring, candidates, y, train, test, sizes)
                 for train, test in folds

@@ -230,7 +230,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         shares_work = candidates.in_blocks or is_on_host(candidates.table)  # else it is one device that does it all
         try:
             with (
-                open_parallel(self.n_jobs if shares_work else None) as parallel,
+                open_parallel(self.n_jobs if shares_work else None, shared=[candidates]) as parallel,
                 closing(self._batches(parallel, ranker, ranking, candidates, y, seeds, kept)) as batches,
                 closing(track(ranker, batches, task_name="probe", total=len(seeds), interruptible=False)) as watched,
             ):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.engine import FileTable, LocalBlocks, read_ahead, to_numpy
+from tamis.engine import DaskBlocks, FileTable, LocalBlocks, read_ahead, to_numpy
 from tamis.table._encode_levels import MOST_LEVELS
 from tamis.table._encoded import Encoded
 from tamis.table._source import Source
@@ -220,6 +220,16 @@ def encode_files(files: FileTable, *, refuse_missing: bool) -> tuple[Source, Enc
         not_ranked,
         np.zeros(blocks.shape[1], dtype=bool),
     )
+
+
+def encode_dask(X: Any) -> tuple[Source, Encoded]:
+    """Columns of numbers of a dask collection, which stay where its partitions are, with where these come from."""
+    blocks = DaskBlocks(X)
+    n_rows, n_columns = blocks.shape
+    names = [f"x{j}" for j in range(n_columns)] if blocks.column_names is None else list(blocks.column_names)
+    source = Source(names, n_rows, np.empty(0, dtype=int), np.empty((n_rows, 0)))
+    places, nothing = np.arange(n_columns), np.zeros(n_columns, dtype=bool)
+    return source, Encoded(blocks, names, places, dict.fromkeys(range(n_columns), "as it is"), {}, nothing)
 
 
 def _encoder(profile: ColumnProfile) -> ColumnEncoder:

@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._sklearn import HasMethods, InvalidParameterError, StrOptions, fit_context
 from tamis.base import GROUPS_CONSTRAINT, Ranker, StopDecision
-from tamis.base._row_blocks import check_takes_blocks
+from tamis.base._row_blocks import check_takes_blocks, take_dask_columns
 from tamis.base._summary import as_frame, columns_as_html
 from tamis.base._validation import check_one_target, check_weights, frame_library
-from tamis.engine import FileTable
+from tamis.engine import FileTable, is_dask
 from tamis.rank.forward._gram_schmidt import GramSchmidt
 from tamis.table._by_source import (
     best_of_each,
@@ -33,7 +33,7 @@ from tamis.table._by_source import (
 )
 from tamis.table._check_table import find
 from tamis.table._encode import encode
-from tamis.table._encode_files import encode_files
+from tamis.table._encode_files import encode_dask, encode_files
 from tamis.table._encoded import Encoded
 from tamis.table._findings import Findings
 from tamis.table._outside_encoder import encode_by
@@ -152,7 +152,8 @@ class TableSelector(SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : data frame, mapping from names to arrays, array, or FileTable, of shape (n_samples, n_features)
-            Files of a :class:`tamis.engine.FileTable` are read in blocks of rows, for rankers that rest on sums.
+            Files of a :class:`tamis.engine.FileTable`, and dask collections of numbers, are read in blocks of rows, for
+            rankers that rest on sums.
         y : array-like of shape (n_samples,), default=None
             Numbers or labels; not needed by unsupervised rankers.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -167,8 +168,8 @@ class TableSelector(SelectorMixin, BaseEstimator):
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # a fit that fails must not leave what an earlier one found
         ranker = self._fresh_ranker(sample_weight)
-        if isinstance(X, FileTable):
-            return self._fit_files(ranker, X, y, sample_weight, row_groups)
+        if isinstance(X, FileTable) or is_dask(X):
+            return self._fit_in_blocks(ranker, X, y, sample_weight, row_groups)
         X = self._read_input(X, reset=True)
         source = read_source(X)
         if source.n_rows < 2:
@@ -183,19 +184,19 @@ class TableSelector(SelectorMixin, BaseEstimator):
         self._frame_library = frame_library(X)
         return self._fit_encoded(ranker, source, encoded, y, sample_weight, row_groups)
 
-    def _fit_files(
-        self, ranker: Ranker, files: FileTable, y: Any, sample_weight: Any, row_groups: Any
-    ) -> TableSelector:
-        """Rank columns of files, encoded block by block: no more than a block is in memory at a time."""
+    def _fit_in_blocks(self, ranker: Ranker, X: Any, y: Any, sample_weight: Any, row_groups: Any) -> TableSelector:
+        """Rank columns of files, encoded block by block, or of a dask collection: memory never holds all rows."""
         check_takes_blocks(ranker)
         if not isinstance(self.encoder, str) or self.missing == "pass":
             what = "missing='pass'" if self.missing == "pass" else f"encoder={self.encoder!r}"
-            raise ValueError(f"{what} needs all rows in memory, and files are read in blocks: leave it out")
-        self.feature_names_in_ = np.array(files.column_names, dtype=object)
-        self.n_features_in_ = len(files.column_names)
-        source, encoded = encode_files(files, refuse_missing=self.missing == "error")
+            raise ValueError(f"{what} needs all rows in memory, and X is read in blocks: leave it out")
+        source, encoded = encode_dask(X) if is_dask(X) else encode_files(X, refuse_missing=self.missing == "error")
+        self.n_features_in_ = len(source.names)
+        if isinstance(X, FileTable) or encoded.table.column_names is not None:
+            self.feature_names_in_ = np.array(source.names, dtype=object)
         self._frame_library = None
-        return self._fit_encoded(ranker, source, encoded, read_target(y, source.n_rows), sample_weight, row_groups)
+        y = read_target(y.compute() if is_dask(y) else y, source.n_rows)
+        return self._fit_encoded(ranker, source, encoded, y, sample_weight, row_groups)
 
     def _fit_encoded(
         self, ranker: Ranker, source: Source, encoded: Encoded, y: Any, sample_weight: Any, row_groups: Any
@@ -336,6 +337,8 @@ class TableSelector(SelectorMixin, BaseEstimator):
         of the type of X, of shape (n_samples, n_selected)
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return take_dask_columns(self, X, self.support_)
         X = self._read_input(X, reset=False)
         if isinstance(X, Mapping):
             return {name: values for kept, (name, values) in zip(self.support_, X.items(), strict=True) if kept}

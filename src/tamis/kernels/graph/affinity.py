@@ -11,6 +11,7 @@ is computed without loops, and so keeps its digits even where all other weights 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -178,7 +179,13 @@ class DeviceKernelGraph(Graph):
 
 
 def neighbor_graph(
-    X: Any, n_neighbors: int, *, weight: str = "heat", width: float | None = None, loop: float = 0.0
+    X: Any,
+    n_neighbors: int,
+    *,
+    weight: str = "heat",
+    width: float | None = None,
+    loop: float = 0.0,
+    search: Callable[[Any, int], tuple[Any, Any]] = nearest_neighbors,
 ) -> SparseGraph:
     """Connect every sample with its nearest neighbors, symmetrically.
 
@@ -194,6 +201,8 @@ def neighbor_graph(
         Of the heat kernel; None takes the root mean square of the distances to the neighbors.
     loop : float, default=0
         Weight of every sample with itself.
+    search : callable, default=nearest_neighbors
+        Given points and a number, gives rows and distances of neighbors, exact or approximate.
 
     Returns
     -------
@@ -202,7 +211,7 @@ def neighbor_graph(
     n_samples = X.shape[0]
     n_neighbors = min(n_neighbors, n_samples - 1)
     points = normalize(X) if weight == "cosine" else X
-    indices, distances = map(to_numpy, nearest_neighbors(points, n_neighbors))
+    indices, distances = map(to_numpy, search(points, n_neighbors))
     distances = distances.astype(float)
     if weight == "heat":
         scale = heat_width(distances) if width is None else width

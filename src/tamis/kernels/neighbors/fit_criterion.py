@@ -13,7 +13,7 @@ at all: with :math:`K = Z Z' / D = (\phi_i'\phi_k)`,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,15 +32,17 @@ Array = Any  # an array of any Array-API namespace
 _BLOCK = {True: 2**22, False: 2**27}  # numbers held at a time: on the host, on an accelerator
 
 
-def own_neighbors(X: Array, n_neighbors: int, *, itself: bool) -> Array:
+def own_neighbors(
+    X: Array, n_neighbors: int, *, itself: bool, search: Callable[[Any, int], tuple[Any, Any]] = nearest_neighbors
+) -> Array:
     """Rows from which each row is predicted: its nearest others, one of them replaced by itself if ``itself``."""
     if not itself:
-        return nearest_neighbors(X, n_neighbors)[0]
+        return search(X, n_neighbors)[0]
     xp, _, device = get_namespace_and_device(X if not sparse.issparse(X) else np.empty(0))
     own = xp.arange(X.shape[0], dtype=xp.int64, device=device)[:, None]
     if n_neighbors == 1:
         return own
-    return xp.concat([own, nearest_neighbors(X, n_neighbors - 1)[0]], axis=1)
+    return xp.concat([own, search(X, n_neighbors - 1)[0]], axis=1)
 
 
 def r2_from_neighbors(X: Array, neighbors: Array, *, observed: Array | None = None) -> Array:

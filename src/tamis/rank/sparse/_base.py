@@ -271,7 +271,7 @@ class PenalizedRanker(WeightedRanker):
         if folds is None:
             return float(grid[0]) * _UNVALIDATED, "; a class has too few rows to cross-validate the penalty"
         alphas = grid * self._units(problem)[0]
-        with open_parallel(self.n_jobs) as parallel:
+        with open_parallel(self.n_jobs, shared=[candidates]) as parallel:
             results = parallel(self._fold_tasks(candidates, y, problem, folds, alphas))
             errors = np.array(list(track(self, results, task_name="fold", total=len(folds), interruptible=False)))
             finish(results)
@@ -294,7 +294,8 @@ class PenalizedRanker(WeightedRanker):
         alphas: np.ndarray,
     ) -> list[Any]:
         """Calls, delayed, that give the errors of every fold."""
-        return [delayed(fresh(self)._fold_errors)(candidates, y, problem, *fold, alphas) for fold in folds]
+        shared = candidates, y, problem.without_table()
+        return [delayed(fresh(self)._fold_errors)(*shared, *fold, alphas) for fold in folds]
 
     def _fold_errors(
         self,
@@ -307,8 +308,7 @@ class PenalizedRanker(WeightedRanker):
     ) -> np.ndarray:
         """Mean error on held-out rows at every penalty, by models of the training rows."""
         seen = candidates.take_rows(train)
-        part = self._pose(seen, y[train])
-        models = self._path_models(seen, part, alphas, train.size)
+        models = self._path_models(seen, self._pose(seen, y[train]), alphas, train.size)
         # in units of the problem, in which squares of very large or small quantities can be summed
         of_rows = path_outputs(models, safe_indexing(candidates.table, test))
         outputs = [(each - problem.center) / problem.unit for each in of_rows]

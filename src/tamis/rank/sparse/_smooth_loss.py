@@ -10,7 +10,7 @@ import numpy as np
 from joblib import delayed
 from sklearn.exceptions import ConvergenceWarning
 
-from tamis.base import Candidates, fresh
+from tamis.base import Candidates, Shared, fresh
 from tamis.engine import CompressedColumns, join_parts
 from tamis.kernels.solvers.losses import LOSSES
 from tamis.kernels.solvers.penalized_path import PenalizedPath
@@ -74,9 +74,10 @@ class SmoothLossRanker(PenalizedRanker):
         parts = self._compressed_folds(candidates, problem, folds)
         if parts is None:
             return super()._fold_tasks(candidates, y, problem, folds, alphas)
+        small, shared = problem.without_table(), Shared(parts)
         return [
-            delayed(fresh(self)._compressed_errors)(candidates, problem, parts[:fold] + parts[fold + 1 :], part, alphas)
-            for fold, part in enumerate(parts[: len(folds)])
+            delayed(fresh(self)._compressed_errors)(candidates, small, shared, fold, alphas)
+            for fold in range(len(folds))
         ]
 
     def _compressed_folds(
@@ -95,11 +96,12 @@ class SmoothLossRanker(PenalizedRanker):
         self,
         candidates: Candidates,
         problem: LinearProblem,
-        seen: Sequence[CompressedColumns],
-        held_out: CompressedColumns,
+        parts: Shared[list[CompressedColumns]],
+        fold: int,
         alphas: np.ndarray,
     ) -> np.ndarray:
         """Mean error on the rows of one part at every penalty, by models of those of the others."""
+        seen, held_out = parts.value[:fold] + parts.value[fold + 1 :], parts.value[fold]
         training = self._without_copies(candidates, problem.on_rows(join_parts(seen), standardize=self.standardize))
         models = self._path_models(candidates, training, alphas, len(problem.Y))
         return stay_at_last(held_out_errors(problem, held_out, models), alphas.size)

@@ -24,7 +24,7 @@ from tamis.kernels.graph.affinity import (
     heat_width,
     neighbor_graph,
 )
-from tamis.kernels.neighbors.search import nearest_neighbors
+from tamis.kernels.neighbors.approximate import SEARCHES
 
 
 class RowSampleRanker(Ranker):
@@ -48,7 +48,7 @@ class RowSampleRanker(Ranker):
 class GraphRanker(RowSampleRanker):
     """Base of methods that look at features along a graph of the samples.
 
-    Subclasses store ``n_neighbors``, ``weight``, ``width``, ``self_loops`` and ``standardize``, and call
+    Subclasses store ``n_neighbors``, ``weight``, ``width``, ``self_loops``, ``standardize`` and ``neighbors``, and call
     :meth:`_graph`.
     """
 
@@ -60,6 +60,7 @@ class GraphRanker(RowSampleRanker):
     width: float | None
     self_loops: bool
     standardize: bool
+    neighbors: str
 
     _parameter_constraints: ClassVar[dict] = {
         **RowSampleRanker._parameter_constraints,
@@ -68,6 +69,7 @@ class GraphRanker(RowSampleRanker):
         "width": [Interval(Real, 0, None, closed="neither"), None],
         "self_loops": ["boolean"],
         "standardize": ["boolean"],
+        "neighbors": [StrOptions(set(SEARCHES))],
     }
 
     def _sample_rows(self, X: Any, y: Any) -> tuple[Any, Any, np.ndarray | None]:
@@ -100,9 +102,10 @@ class GraphRanker(RowSampleRanker):
             width = self.width
             if width is None:
                 n_neighbors = min(self.n_neighbors, X.shape[0] - 1)
-                width = heat_width(to_numpy(nearest_neighbors(points, n_neighbors)[1]))
+                width = heat_width(to_numpy(SEARCHES[self.neighbors](points, n_neighbors)[1]))
             return (KernelGraph if is_on_host(points) else DeviceKernelGraph)(points, width, loop=loop)
-        return neighbor_graph(points, self.n_neighbors, weight=self.weight, width=self.width, loop=loop)
+        search = SEARCHES[self.neighbors]
+        return neighbor_graph(points, self.n_neighbors, weight=self.weight, width=self.width, loop=loop, search=search)
 
     def _points(self, X: Any) -> Any:
         """The samples between which similarity is measured."""

@@ -35,7 +35,7 @@ class CGSSL(ClusterRanker):
         d, less than ``n_clusters`` for the subspace to matter; None takes half of it, rounded up.
     structure : float, default=10.0
         :math:`\eta`, the paper's :math:`\gamma`: how firmly the weights are held in the subspace.
-    n_neighbors, weight, width, self_loops, standardize, max_samples : as for LaplacianScore
+    n_neighbors, weight, width, self_loops, standardize, max_samples, neighbors : as for LaplacianScore
         The graph. Columns are centered in any case.
 
     Attributes
@@ -103,6 +103,7 @@ class CGSSL(ClusterRanker):
         self_loops: bool = False,
         standardize: bool = True,
         max_samples: int | None = 5000,
+        neighbors: str = "exact",
         random_state: Any = None,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
@@ -121,6 +122,7 @@ class CGSSL(ClusterRanker):
         self.self_loops = self_loops
         self.standardize = standardize
         self.max_samples = max_samples
+        self.neighbors = neighbors
         self.random_state = random_state
 
     def _model(self, Z: np.ndarray, X: np.ndarray, y: Any, rng: np.random.RandomState) -> StructuredModel:

@@ -45,6 +45,9 @@ class LaplacianScore(GraphRanker):
     max_samples : int or None, default=5000
         Rows to work on: of more, so many are drawn, the same ones for the same seed, and the reason says so. None
         takes all. Not needed, nor used, with ``weight="class"``.
+    neighbors : {"exact", "approximate"}, default="exact"
+        How neighbors are searched: "approximate" takes about O(n log n) steps for O(n^2) and misses a few of a hundred;
+        it is for several hundred thousand dense rows, with ``max_samples=None``, and needs the extra ``scale``.
 
     Attributes
     ----------
@@ -98,6 +101,7 @@ class LaplacianScore(GraphRanker):
         self_loops: bool = False,
         standardize: bool = True,
         max_samples: int | None = 5000,
+        neighbors: str = "exact",
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_neighbors = n_neighbors
@@ -106,6 +110,7 @@ class LaplacianScore(GraphRanker):
         self.self_loops = self_loops
         self.standardize = standardize
         self.max_samples = max_samples
+        self.neighbors = neighbors
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X, y, rows = self._sample_rows(candidates.table, y)

@@ -51,7 +51,7 @@ class MCFS(GraphRanker):
     absolute : bool, default=True
         False takes the maximum of the weights with their signs, which depend on those of the eigenvectors, as
         scikit-feature does.
-    n_neighbors, weight, width, self_loops, standardize, max_samples : as for LaplacianScore
+    n_neighbors, weight, width, self_loops, standardize, max_samples, neighbors : as for LaplacianScore
         The graph. Columns are centered in any case.
 
     Attributes
@@ -119,6 +119,7 @@ class MCFS(GraphRanker):
         self_loops: bool = False,
         standardize: bool = True,
         max_samples: int | None = 5000,
+        neighbors: str = "exact",
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.n_clusters = n_clusters
@@ -131,6 +132,7 @@ class MCFS(GraphRanker):
         self.self_loops = self_loops
         self.standardize = standardize
         self.max_samples = max_samples
+        self.neighbors = neighbors
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X, y, rows = self._sample_rows(candidates.table, y)

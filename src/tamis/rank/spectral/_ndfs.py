@@ -39,7 +39,7 @@ class NDFS(ClusterRanker):
         Sweeps at most.
     tol : float, default=1e-5
         Sweeps end where one lowers the objective by less than this share of it.
-    n_neighbors, weight, width, self_loops, standardize, max_samples : as for LaplacianScore
+    n_neighbors, weight, width, self_loops, standardize, max_samples, neighbors : as for LaplacianScore
         The graph. Columns are centered in any case.
     random_state : int, RandomState or None, default=None
         For k-means.
@@ -113,6 +113,7 @@ class NDFS(ClusterRanker):
         self_loops: bool = False,
         standardize: bool = True,
         max_samples: int | None = 5000,
+        neighbors: str = "exact",
         random_state: Any = None,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
@@ -129,6 +130,7 @@ class NDFS(ClusterRanker):
         self.self_loops = self_loops
         self.standardize = standardize
         self.max_samples = max_samples
+        self.neighbors = neighbors
         self.random_state = random_state
 
     def _model(self, Z: np.ndarray, X: np.ndarray, y: Any, rng: np.random.RandomState) -> ClusterModel:

@@ -35,7 +35,7 @@ class RSFS(ClusterRanker):
     noise : float, default=None
         :math:`\eta`, the paper's :math:`\gamma`: C takes up residuals beyond
         :math:`\eta / (2 \alpha)`. None takes the root of 1 / n, as memberships are about that of ``n_clusters`` / n.
-    n_neighbors, weight, width, self_loops, standardize, max_samples : as for LaplacianScore
+    n_neighbors, weight, width, self_loops, standardize, max_samples, neighbors : as for LaplacianScore
         The graph. Columns are centered in any case.
 
     Attributes
@@ -102,6 +102,7 @@ class RSFS(ClusterRanker):
         self_loops: bool = False,
         standardize: bool = True,
         max_samples: int | None = 5000,
+        neighbors: str = "exact",
         random_state: Any = None,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
@@ -119,6 +120,7 @@ class RSFS(ClusterRanker):
         self.self_loops = self_loops
         self.standardize = standardize
         self.max_samples = max_samples
+        self.neighbors = neighbors
         self.random_state = random_state
 
     def _model(self, Z: np.ndarray, X: np.ndarray, y: Any, rng: np.random.RandomState) -> NoisyModel:

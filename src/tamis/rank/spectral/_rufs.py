@@ -43,7 +43,7 @@ class RUFS(ClusterRanker):
         :math:`\eta`: weight of the centers. The paper's is the Frobenius norm of Z, the root of n D if standardized.
     gamma : float, default=1e8
         Weight of orthogonality. Much more than the others, as by default, holds the memberships at their start.
-    n_neighbors, weight, width, self_loops, standardize, max_samples : as for LaplacianScore
+    n_neighbors, weight, width, self_loops, standardize, max_samples, neighbors : as for LaplacianScore
         The graph. Columns are centered in any case.
 
     Attributes
@@ -117,6 +117,7 @@ class RUFS(ClusterRanker):
         self_loops: bool = False,
         standardize: bool = True,
         max_samples: int | None = 5000,
+        neighbors: str = "exact",
         random_state: Any = None,
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
@@ -135,6 +136,7 @@ class RUFS(ClusterRanker):
         self.self_loops = self_loops
         self.standardize = standardize
         self.max_samples = max_samples
+        self.neighbors = neighbors
         self.random_state = random_state
 
     def _model(self, Z: np.ndarray, X: np.ndarray, y: Any, rng: np.random.RandomState) -> RobustModel:

@@ -46,7 +46,7 @@ class SPEC(GraphRanker):
         How :math:`\phi_1` and :math:`\phi_2` are computed: as quadratic forms, or from all eigenvalues and eigenvectors
         of :math:`\tilde L` as a dense n x n matrix, the smallest left out in :math:`\phi_2`. Both are the same up to
         rounding, which matters where the weights between samples are tiny beside the loops.
-    n_neighbors, weight, width, self_loops, standardize, max_samples : as for LaplacianScore
+    n_neighbors, weight, width, self_loops, standardize, max_samples, neighbors : as for LaplacianScore
         The graph. Columns are centered if ``standardize``; :math:`\phi_1` depends on it.
 
     Attributes
@@ -111,6 +111,7 @@ class SPEC(GraphRanker):
         self_loops: bool = False,
         standardize: bool = True,
         max_samples: int | None = 5000,
+        neighbors: str = "exact",
     ) -> None:
         super().__init__(stop=stop, keep=keep, exclude=exclude, min_features=min_features)
         self.phi = phi
@@ -123,6 +124,7 @@ class SPEC(GraphRanker):
         self.self_loops = self_loops
         self.standardize = standardize
         self.max_samples = max_samples
+        self.neighbors = neighbors
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X, y, rows = self._sample_rows(candidates.table, y)

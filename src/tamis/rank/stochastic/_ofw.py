@@ -19,7 +19,17 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import HasMethods, Interval, RealNotInt, StrOptions
-from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranker, Ranking, fresh, interruption, track
+from tamis.base import (
+    GROUPS_CONSTRAINT,
+    Candidates,
+    Ranker,
+    Ranking,
+    Shared,
+    fresh,
+    interruption,
+    open_parallel,
+    track,
+)
 from tamis.kernels.arrays.entropy import effective_number
 from tamis.kernels.arrays.scaling import rescale_safely
 from tamis.kernels.arrays.targets import encode_classes
@@ -378,15 +388,18 @@ class OFW(Ranker):
         # by place, for X has no names here
         groups = None if candidates.members is None else list(map(candidates.candidate_of, range(candidates.n_columns)))
         shared = {"stop": None, "null_control": False, "n_jobs": None, "random_state": seed, "groups": groups}
-        errors = joblib.Parallel(n_jobs=self.n_jobs)(
-            joblib.delayed(OFW._held_out_error)(fresh(self, subset_size=size, **shared), X, codes, *fold)
-            for size in sizes
-            for fold in folds
-        )
+        table = Shared(X)
+        with open_parallel(self.n_jobs, "list", shared=[table]) as parallel:
+            errors = parallel(
+                joblib.delayed(OFW._held_out_error)(fresh(self, subset_size=size, **shared), table, codes, *fold)
+                for size in sizes
+                for fold in folds
+            )
         return dict(zip(sizes, np.reshape(errors, (len(sizes), -1)).mean(axis=1).tolist(), strict=True))
 
-    def _held_out_error(self, X: Any, codes: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
+    def _held_out_error(self, table: Shared[Any], codes: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
         """Learn a probability on some rows: mean error on the others of classifiers on subsets drawn from it."""
+        X = table.value
         self.fit(X[train], codes[train])
         subsets = self._draw_columns(_SIZE_SUBSETS, np.random.RandomState(self.random_state))
         n_classes = int(codes.max()) + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
+from tamis.base import open_parallel
 from tamis.rank.stochastic._subset_learner import Split, SubsetLearner, SubsetTable, take_columns
 
 
@@ -30,20 +32,27 @@ class SubsetEstimator(SubsetLearner):
         self.n_jobs = n_jobs
 
     def __enter__(self) -> SubsetEstimator:
-        self._workers = Parallel(n_jobs=self.n_jobs).__enter__()
+        self._open = ExitStack()
+        self._table: SubsetTable | None = None
         return self
 
     def __exit__(self, *reason: Any) -> None:
-        self._workers.__exit__(*reason)
-        del self._workers
+        self._open.__exit__(*reason)
+        del self._open, self._table
+
+    def _workers_with(self, table: SubsetTable) -> Parallel:
+        """Workers that are sent the table once, however often subsets of its columns are drawn."""
+        if self._table is not table:
+            self._open.close()
+            self._workers = self._open.enter_context(open_parallel(self.n_jobs, "list", shared=[table]))
+            self._table = table
+        return self._workers
 
     def predict_split(self, table: SubsetTable, subsets: np.ndarray, split: Split, seed: int) -> np.ndarray:
         """Train on the training rows: codes of the test rows, of shape (n_subsets, n_labelings, n_test)."""
         train, _, labels = self._training_rows(split)
-        predicted = self._workers(
-            delayed(_fit_and_predict)(
-                self.estimator, table.values, np.unique(subset), train, labels, split.test, seed + place
-            )
+        predicted = self._workers_with(table)(
+            delayed(_fit_and_predict)(self.estimator, table, np.unique(subset), train, labels, split.test, seed + place)
             for place, subset in enumerate(subsets)
         )
         return np.array(predicted)
@@ -89,7 +98,7 @@ def _nonzero_columns(table: np.ndarray) -> np.ndarray:
 
 def _fit_and_predict(
     estimator: Any,
-    values: Any,
+    table: SubsetTable,
     features: np.ndarray,
     train: np.ndarray,
     labels: np.ndarray,
@@ -97,8 +106,8 @@ def _fit_and_predict(
     seed: int,
 ) -> np.ndarray:
     """Codes of some rows by one subset, for each labeling."""
-    models = _fit_labelings(estimator, take_columns(values, train, features), labels, seed)
-    queries = take_columns(values, test, features)
+    models = _fit_labelings(estimator, take_columns(table.values, train, features), labels, seed)
+    queries = take_columns(table.values, test, features)
     return np.array([model.predict(queries) for model in models])
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from tamis.base import SentOnce, array_bytes
 from tamis.kernels.arrays.blocks import blocks, map_in_threads
 from tamis.kernels.arrays.scaling import measure_columns
 
@@ -47,7 +48,7 @@ class Split:
         return np.einsum("blm,lm->b", wrong, self.test_weight) / len(self.test_labels)
 
 
-class SubsetTable:
+class SubsetTable(SentOnce):
     """A table from which subsets of columns are taken, many at a time; sparse tables stay sparse.
 
     A feature that a subset holds twice counts once: its other places hold a column of zeros, which changes no learner.
@@ -71,6 +72,10 @@ class SubsetTable:
         else:
             self.values = np.zeros((n_samples, self.n_columns + 1), dtype=X.dtype)
             self.values[:, :-1] = X
+
+    def n_bytes(self) -> int:
+        """Size of the table."""
+        return array_bytes(self.values)
 
     def take(self, rows: np.ndarray, subsets: np.ndarray) -> np.ndarray:
         """Some rows of the columns of each subset: shape (n_subsets, n_rows, subset_size)."""
