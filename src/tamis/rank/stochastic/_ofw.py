@@ -44,15 +44,17 @@ LEARNERS: dict[str, SubsetLearner] = {
     "hamming": SubsetNeighbors(metric="hamming"),
     "tree": SubsetTree(),
 }
+_MAX_SVM_SIZE = 50  # of the subsets on which "auto" is a support vector machine: the root of 2500 features
 _SIZE_FOLDS = 5  # of the cross-validation that chooses subset_size
 _SIZE_SUBSETS = 50  # whose held-out errors are averaged in each of these folds
 
 
-def make_learner(estimator: Any, n_jobs: int | None, n_classes: int = 2) -> SubsetLearner:
+def make_learner(estimator: Any, n_jobs: int | None, n_classes: int = 2, subset_size: int = 1) -> SubsetLearner:
     """The learner of a name, a learner itself, or a classifier that is fitted subset by subset."""
     if isinstance(estimator, str) and estimator == "auto":
-        # support vector machines learn one class after another against all others, ridge all of them by one system
-        estimator = "svm" if n_classes == 2 else "ridge"
+        # support vector machines learn one class after another against all others, by a system for each of some ten
+        # Newton steps; ridge all of them by one system
+        estimator = "svm" if n_classes == 2 and subset_size <= _MAX_SVM_SIZE else "ridge"
     if isinstance(estimator, str):
         return clone(LEARNERS[estimator])
     if isinstance(estimator, SubsetLearner):
@@ -79,7 +81,8 @@ class OFW(Ranker):
     estimator : {"auto", "svm", "ridge", "neighbors", "hamming", "tree"} or classifier, default="auto"
         What learns on the subsets. A name stands for a learner that takes all subsets of a batch at once
         (:mod:`tamis.rank.stochastic` has their classes, with their parameters); any scikit-learn classifier will do.
-        "auto" is "svm" for two classes and "ridge" for more, which takes a tenth of the time with ten of them.
+        "auto" is "svm" for two classes and subsets of at most 50 features, which is the root of 2500, and "ridge" for
+        more of either, which then takes a tenth of the time or less.
     subset_size : int, "sqrt" or sequence of int, default="sqrt"
         Features per subset, k; the root of their number, rounded up, by default. Five-fold cross-validation chooses
         from several; for other folds, search over ``ofw__subset_size`` of :class:`~tamis.OFWClassifier`. Where there
@@ -267,7 +270,7 @@ class OFW(Ranker):
         _, seed, _ = self._resume(self.checkpoint, X, codes, pool, drawn)  # the seed of an interrupted run, if any
         self.subset_size_ = self._choose_subset_size(candidates, X, codes, pool.candidates.size, seed)
         null_paths = [self._null_path(turn) for turn in range(n_null)]
-        with make_learner(self.estimator, self.n_jobs, self.classes_.size) as learner:
+        with make_learner(self.estimator, self.n_jobs, self.classes_.size, self.subset_size_) as learner:
             energy = self._energy(learner, X, codes, pool)
             found = self._search(energy, X, pool, seed, self.checkpoint)
             null = [
@@ -390,7 +393,7 @@ class OFW(Ranker):
         self.fit(X[train], codes[train])
         subsets = self._draw_columns(_SIZE_SUBSETS, np.random.RandomState(self.random_state))
         n_classes = int(codes.max()) + 1
-        with make_learner(self.estimator, None, n_classes) as learner:
+        with make_learner(self.estimator, None, n_classes, self.subset_size_) as learner:
             ensemble = fit_ensemble(learner, X[train], codes[train], n_classes, subsets, standardize=self.standardize)
             predicted = ensemble.predict(X[test])
         splitter = Splitter(
