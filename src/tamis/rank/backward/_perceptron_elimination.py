@@ -138,7 +138,8 @@ class PerceptronElimination(SampledRanker, BackwardRanker):
     Deviations: the slack, measured in the 2-norm whatever p is (see :func:`tamis.rank.backward._alma.find_hyperplane`);
     features alone are left out, and a row's length without its slack counts in the bound. With more than two classes
     there is one hyperplane for each against the rest; features are eliminated by their mean share of the weights, and
-    as many as the inequality allows for *every* hyperplane. At least one is kept.
+    as many as the inequality allows for *every* hyperplane. At least one is kept. From 150 features on, p is rounded to
+    a whole number, so that powers are products.
 
     Cost: O(n D) per pass and O(D) per correction, of which a run makes at most :math:`2 (p - 1) (2 / \alpha - 1)^2 /
     \gamma_*^2 + 8 / \alpha - 4`, :math:`\gamma_*` being the largest margin: with slack that falls as the root of the
