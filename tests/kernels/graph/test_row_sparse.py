@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.kernels.graph.row_sparse import RowRidge, irls_weights, row_norms, row_sparse_norm
+from tamis.kernels.graph.row_sparse import RowRidge, SampleGram, irls_weights, row_norms, row_sparse_norm
 from tests.oracles import spectral_selection as oracle
 
 QUICK = settings(deadline=None, max_examples=40, derandomize=True)
@@ -68,6 +68,38 @@ def test_the_loss_is_the_minimum_up_to_a_constant(shape, has_linear_term, weight
     assert gap(Y) == pytest.approx(gap(3.0 * Y[::-1] + 1.0), abs=1e-8)
     if linear_term is None:
         assert gap(Y) == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain rows", "weighted rows"])
+def test_products_kept_between_problems_give_the_minimum_to_their_tolerance(weighted):
+    Z, Y, penalty, linear_term, weight = problem((9, 40))
+    weight = weight if weighted else None
+    exact, close = SampleGram(Z, 0.0), SampleGram(Z, 1e-4)
+    rng = np.random.RandomState(0)
+    for factor in (1.0, 1e-3, 1e-5, 1e-2, 1.0):  # the last changes all weights again
+        penalty = penalty * np.exp(factor * rng.standard_normal(penalty.size))
+        given = {"linear_term": linear_term, "row_weight": weight}
+        fresh = RowRidge(Z, penalty, **given)
+        followed = RowRidge(Z, penalty, sample_gram=exact, **given)
+        np.testing.assert_allclose(followed.coefficients(Y), fresh.coefficients(Y), rtol=1e-9, atol=1e-12)
+        behind = RowRidge(Z, penalty, sample_gram=close, **given)
+        behind.coefficients(Y)
+        residual = Y - fresh.fitted(Y)
+        squares = float(np.sum(residual**2 * (1.0 if weight is None else weight[:, None])))
+        expected = fresh.loss(Y, fresh.fitted(Y))
+        assert behind.loss(Y, behind.fitted(Y)) == pytest.approx(expected, abs=2e-4 * squares)
+
+
+def test_features_whose_weights_hardly_change_are_left_out_of_the_products():
+    Z, Y, penalty, _, _ = problem((9, 40))
+    gram = SampleGram(Z, 1e-4)
+    RowRidge(Z, penalty, sample_gram=gram).coefficients(Y)
+    before = gram.weighted(1.0 / penalty).copy()
+    np.testing.assert_array_equal(gram.weighted(1.0 / penalty * (1.0 + 1e-9)), before)
+    changed = penalty.copy()
+    changed[3] /= 2.0
+    expected = before + np.outer(Z[:, 3], Z[:, 3]) / penalty[3]
+    np.testing.assert_allclose(gram.weighted(1.0 / changed), expected, rtol=1e-12)
 
 
 def test_a_known_gram_matrix_changes_nothing():

@@ -19,6 +19,7 @@ import numpy as np
 from scipy import linalg
 
 SMOOTHING = 1e-8  # epsilon: far below any weight that matters, far above rounding errors
+_MOST_CHANGED = 0.8  # share of the features beyond which a new product takes no longer than an update of the old one
 
 
 def row_norms(A: np.ndarray, smoothing: float = SMOOTHING) -> np.ndarray:
@@ -34,6 +35,62 @@ def row_sparse_norm(A: np.ndarray, smoothing: float = SMOOTHING) -> float:
 def irls_weights(A: np.ndarray, smoothing: float = SMOOTHING) -> np.ndarray:
     """Weights d of the next least-squares problem, one per row: the slopes of the tangents above."""
     return 0.5 / row_norms(A, smoothing)
+
+
+class SampleGram:
+    r"""``Z S Z'`` for weights S of the features that change from one problem to the next.
+
+    The minimum of a ridge regression has the derivative :math:`-\|c_j\|^2` by :math:`s_j = 1 / p_j`, with
+    :math:`c_j = p_j a_j` the correlations of feature j with the residuals. Features are left at the weights with which
+    they last entered the product as long as that changes the minimum, for all of them together, by less than
+    ``tolerance`` times the squared residuals.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n_samples, n_features)
+    tolerance : float
+        0 follows every change.
+
+    Notes
+    -----
+    Cost O(n^2 k) for the k features that are brought up to date: where the l2,1 norm makes most weights small, few.
+    """
+
+    def __init__(self, Z: np.ndarray, tolerance: float) -> None:
+        self._Z, self._tolerance = Z, tolerance
+        self._sensitivity, self._allowed = np.full(Z.shape[1], np.inf), 0.0
+        self._weight = np.zeros(Z.shape[1])
+        self._product = np.zeros((Z.shape[0], Z.shape[0]))
+
+    def look_at(self, correlations: np.ndarray, residual: np.ndarray) -> None:
+        """Take over from a regression what tells which changes of weight matter: c, one row per feature."""
+        self._sensitivity = np.einsum("ij,ij->i", correlations, correlations)
+        self._allowed = self._tolerance * float(np.vdot(residual, residual))
+
+    def weighted(self, weight: np.ndarray) -> np.ndarray:
+        """The product for these weights; not to be written to."""
+        change = weight - self._weight
+        changed = self._changed(change)
+        if changed.size > _MOST_CHANGED * change.size:
+            self._product = _weighted_product(self._Z, weight)
+            self._weight = weight.copy()
+        else:
+            for sign in (1.0, -1.0):
+                features = changed[sign * change[changed] > 0]
+                self._product += sign * _weighted_product(self._Z[:, features], np.abs(change[features]))
+            self._weight[changed] = weight[changed]
+        return self._product
+
+    def _changed(self, change: np.ndarray) -> np.ndarray:
+        """Features to bring up to date: the others together change the minimum by less than is allowed."""
+        effect = np.abs(change) * self._sensitivity
+        order = np.argsort(effect, kind="stable")
+        return np.sort(order[np.searchsorted(np.cumsum(effect[order]), self._allowed, side="right") :])
+
+
+def _weighted_product(Z: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    scaled = Z * np.sqrt(weight)
+    return np.asarray(scaled @ scaled.T)
 
 
 class RowRidge:
@@ -53,6 +110,9 @@ class RowRidge:
     gram : ndarray of shape (n_features, n_features), default=None
         ``Z' Z``, where the caller has it; looked at only without row weights and if there are no more features than
         samples.
+    sample_gram : SampleGram, default=None
+        Products of the rows of ``Z``, kept by the caller from one problem to the next; looked at only if there are more
+        features than samples.
 
     Attributes
     ----------
@@ -79,20 +139,25 @@ class RowRidge:
         linear_term: np.ndarray | None = None,
         row_weight: np.ndarray | None = None,
         gram: np.ndarray | None = None,
+        sample_gram: SampleGram | None = None,
     ) -> None:
         self.row_weight: float | np.ndarray = 1.0 if row_weight is None else row_weight[:, None]
-        self._row_root = None if row_weight is None else np.sqrt(self.row_weight)
-        self._Z = Z if self._row_root is None else self._row_root * Z
+        self._row_root: float | np.ndarray = np.sqrt(self.row_weight)
+        self._Z = Z
         self._penalty = penalty[:, None]
         self._linear_term = linear_term
         self._is_wide = Z.shape[1] > Z.shape[0]
         self._root = 1.0 / np.sqrt(self._penalty)
+        self._sample_gram = sample_gram
         if self._is_wide:
-            scaled = self._Z * self._root.T
-            matrix = scaled @ scaled.T
-            self._linear_fit = None if linear_term is None else scaled @ (self._root * linear_term)
+            product = (
+                _weighted_product(Z, 1.0 / penalty) if sample_gram is None else sample_gram.weighted(1.0 / penalty)
+            )
+            matrix = self._row_root * product * np.transpose(self._row_root)
+            linear_fit = None if linear_term is None else self._row_root * (Z @ (linear_term / self._penalty))
+            self._linear_fit = linear_fit
         else:
-            known = gram if gram is not None and row_weight is None else self._Z.T @ self._Z
+            known = gram if gram is not None and row_weight is None else Z.T @ (self.row_weight * Z)
             matrix = self._root * known * self._root.T
         matrix[np.diag_indices_from(matrix)] += 1.0
         self._factor = linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
@@ -102,13 +167,17 @@ class RowRidge:
 
     def coefficients(self, Y: np.ndarray) -> np.ndarray:
         """A(Y), of shape (n_features, n_targets); copies of a feature get the same row, to the last bits."""
-        right = self._Z.T @ self._residual(Y)
-        return (right if self._linear_term is None else right + self._linear_term) / self._penalty
+        residual = self._residual(Y)
+        right = self._Z.T @ (self._row_root * residual)
+        if self._linear_term is not None:
+            right += self._linear_term
+        if self._sample_gram is not None:
+            self._sample_gram.look_at(right, residual)
+        return np.asarray(right / self._penalty)
 
     def fitted(self, Y: np.ndarray) -> np.ndarray:
         """``Z A(Y)``."""
-        residual = self._residual(Y)
-        return Y - (residual if self._row_root is None else residual / self._row_root)
+        return np.asarray(Y - self._residual(Y) / self._row_root)
 
     def loss(self, Y: np.ndarray, fitted: np.ndarray) -> float:
         """The minimum, up to a constant that does not depend on ``Y``, given ``fitted = Z A(Y)``."""
@@ -117,13 +186,13 @@ class RowRidge:
 
     def _residual(self, Y: np.ndarray) -> np.ndarray:
         """``Y - Z A(Y)`` in scaled rows."""
-        target = Y if self._row_root is None else self._row_root * Y
+        target = self._row_root * Y
         if self._is_wide:
             return self._solve(target if self._linear_fit is None else target - self._linear_fit)
-        right = self._Z.T @ target
+        right = self._Z.T @ (self._row_root * target)
         if self._linear_term is not None:
             right += self._linear_term
-        return target - self._Z @ (self._root * self._solve(self._root * right))
+        return np.asarray(target - self._row_root * (self._Z @ (self._root * self._solve(self._root * right))))
 
     def _solve(self, right: np.ndarray) -> np.ndarray:
         return linalg.cho_solve(self._factor, right, check_finite=False)

@@ -138,11 +138,13 @@ class PerceptronElimination(SampledRanker, BackwardRanker):
     Deviations: the slack, measured in the 2-norm whatever p is (see :func:`tamis.rank.backward._alma.find_hyperplane`);
     features alone are left out, and a row's length without its slack counts in the bound. With more than two classes
     there is one hyperplane for each against the rest; features are eliminated by their mean share of the weights, and
-    as many as the inequality allows for *every* hyperplane. At least one is kept.
+    as many as the inequality allows for *every* hyperplane. At least one is kept. From 150 features on, p is rounded to
+    a whole number, so that powers are products.
 
     Cost: O(n D) per pass and O(D) per correction, of which a run makes at most :math:`2 (p - 1) (2 / \alpha - 1)^2 /
     \gamma_*^2 + 8 / \alpha - 4`, :math:`\gamma_*` being the largest margin: with slack that falls as the root of the
-    number of rows, so that corrections grow with it, and the cost with its square up to ``max_samples`` rows.
+    number of rows, so that corrections grow with it, and the cost with its square up to ``max_samples`` rows. Most
+    of it is that of the first round: three quarters of a minute in all with 500 rows and 20 000 columns.
 
     References
     ----------

@@ -154,7 +154,7 @@ class StructuredModel(ClusterModel):
     def _regression(self) -> RowRidge:
         share = self.structure / self.alpha
         penalty = self.beta * irls_weights(self.A) + share
-        return RowRidge(self.Z, penalty, linear_term=share * self.QP, gram=self._gram)
+        return self._ridge(penalty, linear_term=share * self.QP)
 
     def objective(self) -> float:
         """NDFS's, and the distance from the subspace."""

@@ -24,12 +24,13 @@ from tamis.kernels.graph.cluster_indicator import (
     orthogonality_gap,
     orthogonality_penalty,
 )
-from tamis.kernels.graph.row_sparse import RowRidge, irls_weights, row_sparse_norm
+from tamis.kernels.graph.row_sparse import RowRidge, SampleGram, irls_weights, row_sparse_norm
 from tamis.rank._row_sample import note_rows
 from tamis.rank.spectral._base import GraphRanker, RowSampleRanker
 
 _OFFSET = 0.02  # what Li et al. add to the memberships at the start, so that none is zero
 _STEPS = 10  # of the memberships, for each of the feature weights
+_TOLERATED = 0.1  # share of the fall of the objective that ends the sweeps which weights of features may be behind
 
 
 class Model(Protocol):
@@ -125,11 +126,12 @@ class AlternatingRanker(RowSampleRanker):
 
 
 class Weights(NamedTuple):
-    """Of the terms that all objectives have: regression, its l2,1 norm, orthogonality."""
+    """Of the terms that all objectives have: regression, its l2,1 norm, orthogonality; and the tolerance of sweeps."""
 
     alpha: float
     beta: float
     gamma: float
+    tol: float
 
 
 class ClusterRanker(AlternatingRanker, GraphRanker):
@@ -158,7 +160,7 @@ class ClusterRanker(AlternatingRanker, GraphRanker):
         points = smoothest_eigenvectors(graph, self.n_clusters)[1] if self.init == "spectral" else isometric_rows(Z)
         labels = KMeans(self.n_clusters, n_init=10, random_state=rng).fit(points).labels_
         F = indicator_of(labels, self.n_clusters, offset=_OFFSET)
-        return Z, graph, F, Weights(self.alpha, self.beta, self.gamma)
+        return Z, graph, F, Weights(self.alpha, self.beta, self.gamma, self.tol)
 
 
 class ClusterModel:
@@ -167,21 +169,41 @@ class ClusterModel:
     .. math:: \mathrm{Tr}\, F'LF + \alpha (\|F - ZA\|^2 + \beta \|A\|_{2,1}) + \frac{\gamma}{2} \|F'F - I\|^2
 
     A sweep reweights the l2,1 norm (IRLS), then lowers the sum over F with A at its minimum for F throughout, then over
-    the other unknowns of a method.
+    the other unknowns of a method. With more features than samples, weights of the norm that change the objective by
+    less than a tenth of ``tol``, all together, are left as they are.
     """
 
     def __init__(self, Z: np.ndarray, graph: Graph, F: np.ndarray, weights: Weights) -> None:
         self.Z, self.graph, self.F = Z, graph, F
-        self.alpha, self.beta, self.gamma = weights
-        self._gram = Z.T @ Z if Z.shape[1] <= Z.shape[0] else None
+        self.alpha, self.beta, self.gamma, tol = weights
+        is_wide = Z.shape[1] > Z.shape[0]
+        self._gram = None if is_wide else Z.T @ Z
+        self._sample_gram = SampleGram(Z, _TOLERATED * tol) if is_wide else None
         self._relaxation = 1.0
-        self.A = RowRidge(Z, np.full(Z.shape[1], self.beta), gram=self._gram).coefficients(F)
+        self._fit(self._ridge(np.full(Z.shape[1], self.beta)), F)
+
+    def _ridge(
+        self, penalty: np.ndarray, *, linear_term: np.ndarray | None = None, row_weight: np.ndarray | None = None
+    ) -> RowRidge:
+        return RowRidge(
+            self.Z,
+            penalty,
+            linear_term=linear_term,
+            row_weight=row_weight,
+            gram=self._gram,
+            sample_gram=self._sample_gram,
+        )
+
+    def _fit(self, regression: RowRidge, target: np.ndarray) -> None:
+        """Set the weights of the features, and what they explain of the memberships."""
+        self.A = regression.coefficients(target)
+        self.fitted = self.Z @ self.A
 
     def sweep(self) -> float:
         """Update everything once; the objective afterwards."""
         problem = self._problem()
         self.F, self._relaxation = descend(problem, self.F, _STEPS, self._relaxation)
-        self.A = problem.regression.coefficients(self.F if problem.noise is None else self.F - problem.noise)
+        self._fit(problem.regression, self.F if problem.noise is None else self.F - problem.noise)
         self._update_rest()
         return self.objective()
 
@@ -190,7 +212,7 @@ class ClusterModel:
         return IndicatorProblem(self.graph, self._regression(), self.alpha, self.gamma)
 
     def _regression(self) -> RowRidge:
-        return RowRidge(self.Z, self.beta * irls_weights(self.A), gram=self._gram)
+        return self._ridge(self.beta * irls_weights(self.A))
 
     def _update_rest(self) -> None:
         """Update what else a method learns."""
@@ -201,7 +223,7 @@ class ClusterModel:
         return self._graph_terms() + self.alpha * loss
 
     def _residual(self) -> np.ndarray:
-        return self.F - self.Z @ self.A
+        return self.F - self.fitted
 
     def _graph_terms(self, smoothness: float = 1.0) -> float:
         """Dirichlet energy of F along the graph, and its departure from orthogonality."""

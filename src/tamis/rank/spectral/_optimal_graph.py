@@ -13,6 +13,8 @@ eigenvectors (for W, of a sum in which the l2,1 norm is replaced by its tangent)
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse import csgraph
@@ -21,6 +23,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.neighbors.search import nearest_neighbors
+from tamis.rank.spectral._leading_eigenvectors import leading_eigenvectors
 
 _BLOCK = 2**22  # distances held at a time
 _DENSE = 300  # size up to which a dense eigendecomposition is faster than Lanczos
@@ -133,7 +136,15 @@ def smoothest_indicator(L: sparse.csr_array, count: int, *, near: np.ndarray | N
     return np.hstack([null_space, eigsh(operator, k=n_missing, which="LA", v0=start)[1][:, ::-1]])
 
 
-def smoothest_projection(Z: np.ndarray, L: sparse.csr_array, penalty: np.ndarray, count: int) -> np.ndarray:
+def smoothest_projection(
+    Z: np.ndarray,
+    L: sparse.csr_array,
+    penalty: np.ndarray,
+    count: int,
+    *,
+    near: np.ndarray | None = None,
+    tol: float = 1e-10,
+) -> np.ndarray:
     r"""Orthonormal W that minimizes :math:`2\, \mathrm{Tr}\, W'Z'LZW + \sum_j p_j \|w_j\|^2`.
 
     Parameters
@@ -144,6 +155,11 @@ def smoothest_projection(Z: np.ndarray, L: sparse.csr_array, penalty: np.ndarray
         p, all positive.
     count : int
         Columns of W.
+    near : ndarray of shape (n_features, count), default=None
+        With more features than samples, where to start from; the nearer, the quicker.
+    tol : float, default=1e-10
+        With more features than samples, the residual of each eigenvector, as a share of the inverse of the smallest
+        eigenvalue; errors of the minimum go with its square.
 
     Returns
     -------
@@ -152,7 +168,7 @@ def smoothest_projection(Z: np.ndarray, L: sparse.csr_array, penalty: np.ndarray
     Notes
     -----
     These are eigenvectors of ``M = 2 Z'LZ + P``, found from its inverse, in which features without weight have small
-    entries, not large ones. With more features than samples neither is ever formed: Lanczos iterations on
+    entries, not large ones. With more features than samples neither is ever formed: block iterations on
 
     .. math:: M^{-1} = P^{-1} - P^{-1} Z' (I + 2 L K)^{-1} 2 L Z P^{-1}, \qquad K = Z P^{-1} Z',
 
@@ -163,8 +179,9 @@ def smoothest_projection(Z: np.ndarray, L: sparse.csr_array, penalty: np.ndarray
         inverse = _dense_inverse(Z, L, penalty)
         inverted, W = linalg.eigh(inverse, subset_by_index=(n_features - count, n_features - 1))
     else:
-        start = np.random.RandomState(0).uniform(0.5, 1.0, n_features)
-        inverted, W = eigsh(_inverse_operator(Z, L, penalty), k=count, which="LA", v0=start)
+        if near is None:  # a combination of rows depends on the features, not on their order
+            near = Z.T @ np.random.RandomState(0).standard_normal((n_samples, count)) / penalty[:, None]
+        inverted, W = leading_eigenvectors(_inverse_product(Z, L, penalty), near, tol)
     return _refine_light_rows(Z, L, penalty, 1.0 / inverted, W)
 
 
@@ -178,18 +195,19 @@ def _dense_inverse(Z: np.ndarray, L: sparse.csr_array, penalty: np.ndarray) -> n
     return (inverse + inverse.T) / 2.0
 
 
-def _inverse_operator(Z: np.ndarray, L: sparse.csr_array, penalty: np.ndarray) -> LinearOperator:
-    """Product with the inverse of ``2 Z'LZ + P``, by an algebra of the size of the samples."""
-    scaled = Z / penalty
-    inner = 2.0 * (L @ (scaled @ Z.T))
+def _inverse_product(Z: np.ndarray, L: sparse.csr_array, penalty: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Product of columns with the inverse of ``2 Z'LZ + P``, by an algebra of the size of the samples."""
+    scaled = Z * penalty**-0.5
+    inner = 2.0 * (L @ (scaled @ scaled.T))
     inner[np.diag_indices_from(inner)] += 1.0
     factor = linalg.lu_factor(inner, overwrite_a=True, check_finite=False)
+    divisor = penalty[:, None]
 
     def solve(x: np.ndarray) -> np.ndarray:
-        x = x.ravel()
-        return x / penalty - scaled.T @ linalg.lu_solve(factor, 2.0 * (L @ (scaled @ x)), check_finite=False)
+        x = x / divisor
+        return np.asarray(x - (Z.T @ linalg.lu_solve(factor, 2.0 * (L @ (Z @ x)), check_finite=False)) / divisor)
 
-    return LinearOperator((Z.shape[1], Z.shape[1]), matvec=solve, dtype=float)
+    return solve
 
 
 def _refine_light_rows(

@@ -141,7 +141,7 @@ class NoisyModel(ClusterModel):
 
     def _update_rest(self) -> None:
         """What the features leave unexplained, shrunk: the best C for given F and A."""
-        residual = self.F - self.Z @ self.A
+        residual = self.F - self.fitted
         self.C = np.sign(residual) * np.maximum(np.abs(residual) - self.noise / (2.0 * self.alpha), 0.0)
 
     def _problem(self) -> IndicatorProblem:

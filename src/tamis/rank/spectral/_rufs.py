@@ -171,7 +171,7 @@ class RobustModel(ClusterModel):
 
     def _regression(self) -> RowRidge:
         penalty = self.beta / self.alpha * irls_weights(self.A)
-        return RowRidge(self.Z, penalty, row_weight=irls_weights(self._residual(), self._smoothing))
+        return self._ridge(penalty, row_weight=irls_weights(self._residual(), self._smoothing))
 
     def _problem(self) -> IndicatorProblem:
         weight = self.reconstruction * irls_weights(self._reconstruction_residual(), self._smoothing)[:, None]

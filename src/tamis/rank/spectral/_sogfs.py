@@ -19,6 +19,8 @@ from tamis.rank.spectral._optimal_graph import (
 )
 
 _MOST_COMPONENTS = 40
+_SWEEP_TOL = 1e-5  # of the projection in a sweep, from the last one; its errors in the objective go with the square
+_START_TOL = 1e-2  # of the first projection, whose eigenvalues are close, so that exact ones would take long
 # Roughness z' L z of a column of unit variance, per sample, that rounding alone makes of a column without any.
 _LEAST_ROUGHNESS = 1e-12
 
@@ -86,8 +88,9 @@ class SOGFS(AlternatingRanker):
     Notes
     -----
     Cost per sweep: O(n^2) distances in a few coordinates, in blocks of rows; a few eigenvectors of a sparse matrix; and
-    O(n D min(n, D)) for W, by shift-and-invert iterations in the space of the samples if there are more features. With
-    500 rows and 20 000 columns the sweeps take more than a minute; callbacks are told of each.
+    O(n D min(n, D)) for W, if there are more features than samples by products with an inverse of the size of the
+    samples, from the last W. With 500 rows and 20 000 columns the sweeps take about a minute; callbacks are told of
+    each.
 
     Limits: with :math:`W'W = I` a combination of features that hardly varies brings all samples near, so that copies
     and, with more features than samples, chance combinations score well. With as many clusters as classes, 100 features
@@ -179,7 +182,7 @@ class GraphModel:
         # Tangents at equal rows would leave W open where features outnumber samples: let the smoother ones weigh more.
         rough = np.maximum(np.einsum("ij,ij->j", Z, L @ Z), _LEAST_ROUGHNESS * len(Z))
         length = np.sqrt(n_components) / (rough * np.linalg.norm(1.0 / rough))
-        self.A = smoothest_projection(Z, L, gamma / (2.0 * length), n_components)
+        self.A = smoothest_projection(Z, L, gamma / (2.0 * length), n_components, tol=_START_TOL)
 
     def settle_scale(self, n_neighbors: int) -> float:
         """The weight of the squares of S with which samples have so many neighbors in the projection as it is."""
@@ -190,7 +193,8 @@ class GraphModel:
         self.S = learn_graph(np.hstack([self.Z @ self.A, np.sqrt(self.laplacian) * self.F]), self.alpha)
         L = laplacian_of(self.S)
         self.F = smoothest_indicator(L, self.F.shape[1], near=self.F)
-        self.A = smoothest_projection(self.Z, L, self.gamma * irls_weights(self.A), self.A.shape[1])
+        penalty, count = self.gamma * irls_weights(self.A), self.A.shape[1]
+        self.A = smoothest_projection(self.Z, L, penalty, count, near=self.A, tol=_SWEEP_TOL)
         projected = self.Z @ self.A
         apart = 2.0 * np.vdot(projected, L @ projected) + 2.0 * self.laplacian * np.vdot(self.F, L @ self.F)
         return float(apart + self.alpha * np.vdot(self.S.data, self.S.data)) + self.gamma * row_sparse_norm(self.A)

@@ -54,15 +54,17 @@ LEARNERS: dict[str, SubsetLearner] = {
     "hamming": SubsetNeighbors(metric="hamming"),
     "tree": SubsetTree(),
 }
+_MAX_SVM_SIZE = 50  # of the subsets on which "auto" is a support vector machine: the root of 2500 features
 _SIZE_FOLDS = 5  # of the cross-validation that chooses subset_size
 _SIZE_SUBSETS = 50  # whose held-out errors are averaged in each of these folds
 
 
-def make_learner(estimator: Any, n_jobs: int | None, n_classes: int = 2) -> SubsetLearner:
+def make_learner(estimator: Any, n_jobs: int | None, n_classes: int = 2, subset_size: int = 1) -> SubsetLearner:
     """The learner of a name, a learner itself, or a classifier that is fitted subset by subset."""
     if isinstance(estimator, str) and estimator == "auto":
-        # support vector machines learn one class after another against all others, ridge all of them by one system
-        estimator = "svm" if n_classes == 2 else "ridge"
+        # support vector machines learn one class after another against all others, by a system for each of some ten
+        # Newton steps; ridge all of them by one system
+        estimator = "svm" if n_classes == 2 and subset_size <= _MAX_SVM_SIZE else "ridge"
     if isinstance(estimator, str):
         return clone(LEARNERS[estimator])
     if isinstance(estimator, SubsetLearner):
@@ -89,7 +91,8 @@ class OFW(Ranker):
     estimator : {"auto", "svm", "ridge", "neighbors", "hamming", "tree"} or classifier, default="auto"
         What learns on the subsets. A name stands for a learner that takes all subsets of a batch at once
         (:mod:`tamis.rank.stochastic` has their classes, with their parameters); any scikit-learn classifier will do.
-        "auto" is "svm" for two classes and "ridge" for more, which takes a tenth of the time with ten of them.
+        "auto" is "svm" for two classes and subsets of at most 50 features, which is the root of 2500, and "ridge" for
+        more of either, which then takes a tenth of the time or less.
     subset_size : int, "sqrt" or sequence of int, default="sqrt"
         Features per subset, k; the root of their number, rounded up, by default. Five-fold cross-validation chooses
         from several; for other folds, search over ``ofw__subset_size`` of :class:`~tamis.OFWClassifier`. Where there
@@ -164,8 +167,9 @@ class OFW(Ranker):
     -----
     Cost of a step: the learners, linear in the number of subsets, and O(D) for the update; sparse tables are made dense
     for the columns in use alone. Beyond 2000 rows a step takes no longer: it learns from 1000 of them, drawn anew, and
-    is tested on as many. Many features take many steps, on larger subsets: with 500 rows and 20 000 columns more than a
-    minute, which ``preselect`` shortens; callbacks are told of every step. Of groups that differ in size, those subsets
+    is tested on as many. Many features take many steps, on larger subsets: with 500 rows and 20 000 columns hundreds of
+    them, of a tenth of a second each on one core, four minutes at most, which ``preselect`` or ``max_iter`` shortens;
+    callbacks are told of every step. Of groups that differ in size, those subsets
     are learned at once that have as many columns. Deviations from the paper, whose Figures 3 and 4 are wrong as
     printed: signs and factors are those of Eqs. 8 to 12; all subsets of a step share one pair of row draws; a draw that
     misses a class is given a row of it; a feature drawn twice counts once for the learner; no weight changes by more
@@ -277,7 +281,7 @@ class OFW(Ranker):
         _, seed, _ = self._resume(self.checkpoint, X, codes, pool, drawn)  # the seed of an interrupted run, if any
         self.subset_size_ = self._choose_subset_size(candidates, X, codes, pool.candidates.size, seed)
         null_paths = [self._null_path(turn) for turn in range(n_null)]
-        with make_learner(self.estimator, self.n_jobs, self.classes_.size) as learner:
+        with make_learner(self.estimator, self.n_jobs, self.classes_.size, self.subset_size_) as learner:
             energy = self._energy(learner, X, codes, pool)
             found = self._search(energy, X, pool, seed, self.checkpoint)
             null = [
@@ -403,7 +407,7 @@ class OFW(Ranker):
         self.fit(X[train], codes[train])
         subsets = self._draw_columns(_SIZE_SUBSETS, np.random.RandomState(self.random_state))
         n_classes = int(codes.max()) + 1
-        with make_learner(self.estimator, None, n_classes) as learner:
+        with make_learner(self.estimator, None, n_classes, self.subset_size_) as learner:
             ensemble = fit_ensemble(learner, X[train], codes[train], n_classes, subsets, standardize=self.standardize)
             predicted = ensemble.predict(X[test])
         splitter = Splitter(

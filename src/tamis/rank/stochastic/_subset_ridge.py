@@ -35,6 +35,8 @@ class SubsetRidge(SubsetLearner):
     OFW(estimator=SubsetRidge(alpha=10.0))
     """
 
+    single_precision: ClassVar[bool] = True
+
     _parameter_constraints: ClassVar[dict] = {
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "class_weight": [StrOptions({"balanced"}), None],
@@ -83,6 +85,7 @@ def fit_ridge(
     weights : ndarray of shape (n_subsets, n_targets, n_columns)
     intercept : ndarray of shape (n_subsets, n_targets)
     """
+    targets, weight = targets.astype(tables.dtype), weight.astype(tables.dtype)
     share = weight / weight.sum()
     center, level = share @ tables, targets @ share
     root = np.sqrt(weight)
