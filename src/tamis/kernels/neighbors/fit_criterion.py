@@ -199,6 +199,9 @@ def _nearest(distance2: Array, n_neighbors: int) -> Array:
     xp, _, device = get_namespace_and_device(distance2)
     rows = xp.arange(distance2.shape[0], device=device)
     tie_broken = distance2 + NEAREST_TIE * xp.mean(distance2) * xp.astype(rows, distance2.dtype)
+    if isinstance(tie_broken, np.ndarray):
+        np.fill_diagonal(tie_broken, np.inf)
+        return np.argpartition(tie_broken, n_neighbors - 1, axis=1)[:, :n_neighbors]
     infinite = xp.asarray(xp.inf, dtype=distance2.dtype, device=device)
     tie_broken = xp.where(rows[:, None] == rows[None, :], infinite, tie_broken)
     return smallest(xp, tie_broken, n_neighbors)
