@@ -104,10 +104,10 @@ class NeighborFaithful(SequentialRanker):
     :class:`GreedyReconstruction`. As with any search by exchanges, a better set may exist.
 
     Cost for n samples looked at: :math:`O(n^2 D)` for the Gram matrix, some hundred passes over a table of
-    :math:`\min(n, D, 1000)` rows, and :math:`O(n^2)` per polished feature. Memory: a few copies of the table and
-    :math:`n^2` numbers; nothing of size :math:`D^2`. The default rule searches a set at each of a dozen sizes: 500
-    samples of 20 000 features that share nothing take about 85 seconds of a processor; ``polish=False`` or a number as
-    ``stop`` takes less.
+    :math:`\min(n, D, 1000)` rows, and :math:`O(n^2)` per polished feature. Memory: a few copies of the table and a
+    dozen times :math:`n^2` numbers, up to half a gigabyte for 2000 samples, the default; nothing of size :math:`D^2`.
+    The default rule searches a set at each of a dozen sizes: 500 samples of 20 000 features that share nothing take
+    about 85 seconds of a processor; ``polish=False`` or a number as ``stop`` takes less.
 
     References
     ----------
