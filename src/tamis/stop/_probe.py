@@ -200,21 +200,25 @@ class Probe(StoppingRule, name="probe"):
         search = ranker.search(candidates, values, in_rows=self.null != "auto" or not has_shapes)
         moments = self._moments_of_columns(search, rng) if self.null == "auto" else None
         chances: list[float] = []
+        n_replayed = 0  # steps that the search has taken
         for place, step in enumerate(track(ranker, path, task_name="probe")):
             if step.info["forced"]:
                 chances.append(0.0)
-                search.select(step.feature)
                 continue
+            if not has_shapes:
+                _replay(search, path[n_replayed:place])
+                n_replayed = place
             is_far = moments is None or self._far_from_gaussian(search, step, moments)
             if is_far and isinstance(search.columns, CompressedColumns) and not candidates.in_blocks:
-                search = _replayed(ranker.search(candidates, values, in_rows=True), path[:place])  # to permute them
+                search, n_replayed = ranker.search(candidates, values, in_rows=True), 0  # to permute its rows
             if is_far:
+                _replay(search, path[n_replayed:place])
+                n_replayed = place
                 search.update_candidates()
                 chances.append(self._permuted_chance(candidates, search, values, path[: place + 1], rng))
             else:
                 chances.append(self._analytic_at(step))
-            refused = self._curve(path[: len(chances)], chances)[-1] > self.risk
-            if refused or not search.select(step.feature):
+            if self._curve(path[: len(chances)], chances)[-1] > self.risk:
                 break
         return chances + self._analytic(path[len(chances) :])  # beyond the cut, for the curve only
 
@@ -269,8 +273,7 @@ def _survival(cos2: float, dof: float, n_targets: int, n_columns: int) -> float:
     return probe_survival(cos2, dof, n_targets, n_columns)
 
 
-def _replayed(search: Search, path: Sequence[Step]) -> Search:
-    """A search after the steps of a path."""
+def _replay(search: Search, path: Sequence[Step]) -> None:
+    """Let a search take the steps of a path."""
     for step in path:
         search.select(step.feature)
-    return search

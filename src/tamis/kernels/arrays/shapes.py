@@ -53,6 +53,17 @@ def shape_moments(columns: Any, sqrt_weight: Any) -> tuple[np.ndarray, np.ndarra
 
     Arrays of any namespace, on their device; what is found is numpy's.
     """
+    return shape_from(to_numpy(standard_moments(columns, sqrt_weight)))
+
+
+def shape_from(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Skewness and excess kurtosis, given :func:`standard_moments`."""
+    spread, skewness, kurtosis = moments
+    return skewness, np.where(spread > 0, kurtosis - 3.0, 0.0)
+
+
+def standard_moments(columns: Any, sqrt_weight: Any) -> Any:
+    """Standard deviations, third and fourth standardized moments, in three rows of an array on the device."""
     xp, _, _ = get_namespace_and_device(columns)
     is_numpy = is_numpy_namespace(xp)
     weight = sqrt_weight * sqrt_weight
@@ -72,5 +83,4 @@ def shape_moments(columns: Any, sqrt_weight: Any) -> tuple[np.ndarray, np.ndarra
         square *= square
         third += weight[rows] @ standard
         fourth += weight[rows] @ square
-    spread, skewness, kurtosis = to_numpy(xp.stack([scale, third, fourth]))
-    return skewness, np.where(spread > 0, kurtosis - 3.0, 0.0)
+    return xp.stack([scale, third, fourth])

@@ -38,6 +38,7 @@ from typing import Any
 
 import numpy as np
 
+from tamis._sklearn import is_numpy_namespace
 from tamis.kernels.arrays.columns import Array, Columns, to_numpy
 from tamis.kernels.arrays.tolerances import DEPENDENT, EXPLAINED, PRODUCT_ERROR, REDUNDANT, Tolerance
 
@@ -196,7 +197,9 @@ class OrthogonalSearch:
 
     def _blocked_steps(self) -> Iterator[Direction]:
         """About one pass over the table per block of steps; blocks grow while nothing is rolled back."""
-        size, n_done = 12, 0
+        # on a device launching the operations of a proposal costs as much as the pass that it saves
+        size, largest = (12, 24) if is_numpy_namespace(self.xp) else (8, 8)
+        n_done = 0
         # with a larger working set, proposing would cost as much as the pass that it saves
         max_working_set = min(self.columns.n_candidates // 4, _WORKING_SET_ELEMENTS // self.columns.n_samples)
         while True:
@@ -210,7 +213,7 @@ class OrthogonalSearch:
                 size = max(4, n_accepted)
                 self.working_set = max(self.working_set, min(self.working_set * 3 // 2, max_working_set))
             else:
-                size = min(24, 2 * size)
+                size = min(largest, 2 * size)
 
     def _one_block(self, n_steps: int) -> Generator[Direction, None, tuple[int, int]]:
         """Yield the accepted steps of a block; return how many were accepted and how many proposed."""

@@ -169,7 +169,9 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
         if isinstance(columns, CompressedColumns):
             errors = errors_of_tall(columns, values, directions, n_top, with_shape=with_shape)
         else:
-            errors = errors_in_rows(columns, values, directions, fit_intercept=self.fit_intercept)
+            errors = errors_in_rows(
+                columns, values, directions, fit_intercept=self.fit_intercept, with_shape=with_shape
+            )
         n_terms = 0
         for place, (step, error) in enumerate(errors):
             added = directions_of(step)

@@ -11,6 +11,7 @@ import numpy as np
 
 from tamis.engine import CompressedColumns, RowErrors, shape_of
 from tamis.kernels.arrays.columns import Columns, to_numpy
+from tamis.kernels.arrays.shapes import shape_from, shape_moments, standard_moments
 from tamis.kernels.arrays.tolerances import FULL_LEVERAGE
 from tamis.kernels.solvers.group_search import ColumnDirection, GroupDirection
 from tamis.kernels.solvers.orthogonal_search import Direction
@@ -46,13 +47,19 @@ def errors_in_rows(
     directions: Iterable[Direction | GroupDirection | Idle],
     *,
     fit_intercept: bool,
+    with_shape: bool,
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Each step with the errors of the model after it, from directions in the rows of the table."""
+    """Each step with the errors of the model after it, from directions in the rows of the table.
+
+    ``residual_shape``, where it is asked for, is the skewness and the kurtosis of the target before the step.
+    """
     xp = columns.xp
     residual = columns.center_rows(columns.as_array(values))
     leverage = columns.sqrt_weight**2 / columns.total if fit_intercept else 0 * columns.sqrt_weight
     total2 = float(xp.sum(residual**2))
+    shape = shape_moments(residual, columns.sqrt_weight) if with_shape else None
     for step in directions:
+        before = {} if shape is None else {"residual_shape": shape}
         for each in directions_of(step):
             q = columns.as_array(each.q) if isinstance(each, ColumnDirection) else each.q
             residual = residual - q[:, None] * (q @ residual)[None, :]
@@ -64,8 +71,13 @@ def errors_in_rows(
         left_out = residual2 / xp.where(is_full, xp.ones_like(factor), factor) ** 2
         n_full = xp.sum(xp.astype(is_full, residual2.dtype))
         # all numbers at once: an accelerator is waited for once
-        left, press, n_full = to_numpy(xp.stack([xp.sum(residual2), xp.sum(left_out), n_full])).tolist()
-        yield step, {"r2": 1.0 - left / total2, "press": np.inf if n_full else press / columns.total}
+        numbers = xp.stack([xp.sum(residual2), xp.sum(left_out), n_full])
+        if with_shape:
+            numbers = xp.concat([numbers, xp.reshape(standard_moments(residual, columns.sqrt_weight), (-1,))])
+        left, press, n_full, *moments = to_numpy(numbers).tolist()
+        if with_shape:
+            shape = shape_from(np.reshape(moments, (3, -1)))
+        yield step, {"r2": 1.0 - left / total2, "press": np.inf if n_full else press / columns.total} | before
 
 
 def errors_of_tall(

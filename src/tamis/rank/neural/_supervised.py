@@ -198,7 +198,8 @@ class NetworkRanker(SampledRanker, WeightedRanker):
             return self._train_in_row_space(network, task)
         if network.factors is None:
             return self._train(network, task)
-        return self._train(network, task, np.arange(network.theta.numel()) < network.factors.storage_offset())
+        places = np.arange(network.theta.numel())
+        return self._train(network, task, places < int(network.factors.storage_offset()))
 
     def _train_in_row_space(self, network: Perceptron, task: Task) -> Training:
         """The same, with a pass over the products of rows in place of one over the table."""
