@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tamis.kernels.arrays import blocks as module
-from tamis.kernels.arrays.blocks import blocks, map_in_threads
+from tamis.kernels.arrays.blocks import blocks, map_in_threads, sum_in_threads
 
 
 @pytest.mark.parametrize(("total", "size"), [(0, 3), (1, 3), (9, 3), (10, 3), (5, 0), (5, 100)])
@@ -21,3 +21,10 @@ def test_results_come_in_the_order_of_the_parts(n_threads, monkeypatch):
     parts = [np.arange(i, i + 5) for i in range(20)]
     assert list(map_in_threads(np.sum, parts)) == [int(part.sum()) for part in parts]
     assert list(map_in_threads(np.sum, [])) == []
+
+
+@pytest.mark.parametrize("n_products", [1, 2**30])
+def test_sums_over_parts_are_the_same_with_and_without_threads(n_products):
+    values = np.arange(1000.0)
+    found = sum_in_threads(lambda part: np.array([values[part].sum(), 1.0]), list(blocks(1000, 64)), n_products)
+    np.testing.assert_array_equal(found, [values.sum(), 16.0])

@@ -130,3 +130,42 @@ def test_it_pays_for_long_dense_tables_of_the_logistic_loss():
     assert not pays(np.empty((100, 1000)), "ridge")
     assert not pays(np.empty((100, 500)), "logistic")
     assert not pays(np.empty((1000, 10_000)), "logistic")
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradients_of_models_ahead_are_those_over_all_rows(loss):
+    """Roughly, in single precision or over rows near the margin, and then exactly."""
+    table, penalty, target, cost = problem = a_problem(n=4000, d=20)
+    model = a_model(loss, problem)
+    model.solve()
+    model.predict(1)
+    W = model.w + 0.01 * np.random.RandomState(1).standard_normal((9, model.w.size))
+    margin = target * (W @ table)
+    slope = -1.0 / (1.0 + np.exp(margin)) if loss == "logistic" else -2.0 * np.maximum(1.0 - margin, 0.0)
+    expected = penalty * W + (cost * target * slope) @ table.T
+    (roughly, _), (exactly, tol) = model._gradients_ahead(W)
+    np.testing.assert_allclose(roughly(W), expected, rtol=0, atol=1e-4 * np.abs(expected).max())
+    np.testing.assert_allclose(exactly(W), expected, rtol=0, atol=1e-12 * np.abs(table @ cost).max())
+    assert tol == model.tol
+
+
+def test_the_hessian_of_nearly_dependent_columns_is_summed_in_double_precision():
+    model = ChordNewton(*a_problem("nearly dependent"))
+    model.solve()
+    model._set_hessian()
+    probability = 1.0 / (1.0 + np.exp(-model.f))
+    hessian = np.diag(model.penalty) + (model.table * model.cost * probability * (1.0 - probability)) @ model.table.T
+    np.testing.assert_allclose(hessian @ model.inverse, np.eye(model.w.size), atol=1e-3)
+
+
+def test_numbers_beyond_single_precision_are_not_solved_ahead_but_one_by_one():
+    table, penalty, target, cost = a_problem(n=3000)
+    table[6] *= 1e39
+    model = ChordNewton(table, penalty, target, cost)
+    model.solve()
+    sequence = model.predict(8)
+    for place in (3, 8, 5, 9, 10, 11, 12, 13):
+        sequence.eliminate(place, model.inverse[place])
+    assert model.solve_ahead(sequence) == 0
+    eliminate(model, 3)
+    assert np.isfinite(model.w).all()

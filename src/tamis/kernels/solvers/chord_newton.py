@@ -175,27 +175,30 @@ class ChordNewton(LookAheadModel):
 
     def _set_hessian(self) -> None:
         """Invert the Hessian at the weights as they are, in single precision if that is enough."""
-        self._invert(np.float32)
-        inflation = self.inverse.diagonal() * self._scale**2
-        if not (inflation <= _MAX_INFLATION).all():
-            self._invert(np.float64)
-        self._scale[self._scale == 0.0] = 1.0
+        if not self._invert(self._hessian(np.float32), _MAX_INFLATION):
+            self._invert(self._hessian(np.float64), np.inf)
         self._excess = 0.0
 
-    def _invert(self, dtype: type) -> None:
-        """Sum up the Hessian in some precision, and invert it in double precision."""
+    def _hessian(self, dtype: type) -> np.ndarray:
+        """The part of the loss, with products in some precision."""
 
         def partial(part: slice) -> np.ndarray:
             block = self.table[:, part]
             root = np.sqrt(self._curvature(self.w @ block, part))
-            with np.errstate(over="ignore", invalid="ignore"):
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # see _invert
                 block = np.multiply(block, root, dtype=dtype, casting="same_kind")
                 return (block @ block.T).astype(float)
 
-        hessian = self._sum(partial, self.w.size)
+        return self._sum(partial, self.w.size)
+
+    def _invert(self, hessian: np.ndarray, max_inflation: float) -> bool:
+        """Invert a Hessian; False where it is not finite or positive, or the variance of weights is inflated."""
         diagonal = hessian.diagonal() + self.penalty
-        self._scale = np.sqrt(diagonal)
+        if np.isfinite(max_inflation) and not (np.isfinite(hessian).all() and (diagonal > 0.0).all()):
+            return False
+        self._scale = np.where(diagonal > 0.0, np.sqrt(diagonal), 1.0)
         self.inverse = invert_hessian(hessian, self.penalty)
+        return bool((self.inverse.diagonal() * diagonal <= max_inflation).all())
 
     def _line_search(self, step: np.ndarray) -> np.ndarray:
         """The weights after the step, halved until the objective does not increase."""

@@ -34,7 +34,7 @@ class TallLinearSolver(SubproblemSolver):
     """Linear models on the table, one feature per row of it.
 
     The squared hinge, ridge and logistic regression by Newton's method in the primal; with many more rows than columns,
-    eliminations of the first and the last are solved several at a time. The hinge and the
+    eliminations of the squared hinge and of logistic regression are solved several at a time. The hinge and the
     epsilon-insensitive loss, which have no second derivative, by an augmented Lagrangian method; with at most twice as
     many rows as columns, or a hard margin, by the active-set method in the dual, on a Gram matrix that is never formed.
     ``max_iter`` is that of the smooth losses.
