@@ -261,3 +261,8 @@ def test_a_bad_parameter_is_named(learner, parameter):
     X, codes = make_rows()
     with pytest.raises(ValueError, match=f"'{parameter}' parameter of {type(learner).__name__}"):
         OFW(learner).fit(X, codes)
+
+
+@pytest.mark.parametrize(("n_classes", "subset_size", "expected"), [(2, 50, "svm"), (2, 51, "ridge"), (3, 5, "ridge")])
+def test_auto_is_ridge_for_many_classes_and_for_large_subsets(n_classes, subset_size, expected):
+    assert type(make_learner("auto", None, n_classes, subset_size)) is type(LEARNERS[expected])
