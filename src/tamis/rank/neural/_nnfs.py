@@ -75,10 +75,10 @@ class NNFS(EliminationRanker):
     Notes
     -----
     Cost: one training and a shorter one per round, on ever fewer inputs; each round tries all inputs at once. Beyond
-    1000 inputs the default removes a tenth of them at a time: 20 000 of them, one at a time (``step=1``), take the
-    better part of an hour. For its own choice the method ranks on all rows, and eliminates once more on those that are
+    1000 inputs the default removes a tenth of them at a time: 20 000 of them, one at a time (``step=1``), take far
+    more than a minute. For its own choice the method ranks on all rows, and eliminates once more on those that are
     not held out, where a tenth of the inputs leaves at a time if ``step`` is 1 or "auto". With 500 rows of 20 000
-    columns this takes a minute or so; callbacks are told of every round.
+    columns both together take more than half a minute of a processor; callbacks are told of every round.
 
     A column's first weights are random combinations of its own values, so that neither the order of the columns nor
     their signs matter (that of the rows does, as another seed would). Constant columns never enter, copies of a column

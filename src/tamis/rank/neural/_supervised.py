@@ -198,8 +198,9 @@ class NetworkRanker(SampledRanker, WeightedRanker):
             return self._train_in_row_space(network, task)
         if network.factors is None:
             return self._train(network, task)
-        places = np.arange(network.theta.numel())
-        return self._train(network, task, places < int(network.factors.storage_offset()))
+        free = np.ones(network.theta.numel(), dtype=bool)
+        free[-network.factors.numel() :] = False
+        return self._train(network, task, free)
 
     def _train_in_row_space(self, network: Perceptron, task: Task) -> Training:
         """The same, with a pass over the products of rows in place of one over the table."""

@@ -130,6 +130,8 @@ class NeighborFaithful(SequentialRanker):
     provides: ClassVar[frozenset[str]] = Ranker.provides - {"nested"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("fit-plateau", {})
 
+    _searches: list[tuple[Candidates, FaithfulSet]] | None = None  # the last one, while a fit goes on
+
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -161,7 +163,7 @@ class NeighborFaithful(SequentialRanker):
 
     def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
         """As for every ranker; sets of different sizes are searched with one table of products."""
-        self._searches: list[tuple[Candidates, FaithfulSet]] = []
+        self._searches = []
         try:
             return super()._select(candidates, y, rule)
         finally:
@@ -169,10 +171,13 @@ class NeighborFaithful(SequentialRanker):
 
     def _search(self, candidates: Candidates, rng: np.random.RandomState) -> FaithfulSet:
         """What is searched; within a fit the one that was made for the same candidates, if there is one."""
-        searches = getattr(self, "_searches", [])
-        if not any(made_for is candidates for made_for, _ in searches):
-            searches[:] = [(candidates, self._start_search(candidates, rng))]
-        return next(search for made_for, search in searches if made_for is candidates)
+        for made_for, search in self._searches or []:
+            if made_for is candidates:
+                return search
+        search = self._start_search(candidates, rng)
+        if self._searches is not None:
+            self._searches[:] = [(candidates, search)]
+        return search
 
     def _start_search(self, candidates: Candidates, rng: np.random.RandomState) -> FaithfulSet:
         X = candidates.table
