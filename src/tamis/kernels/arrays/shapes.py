@@ -6,6 +6,7 @@ r"""Skewness and excess kurtosis of columns, by blocks of rows that a cache hold
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def shape_moments(columns: Any, sqrt_weight: Any) -> tuple[np.ndarray, np.ndarra
 
     Arrays of any namespace, on their device; what is found is numpy's.
     """
-    return shape_from(to_numpy(standard_moments(columns, sqrt_weight)))
+    return shape_from(to_numpy(standard_moments(columns, MomentWeights.of(sqrt_weight))))
 
 
 def shape_from(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -62,25 +63,38 @@ def shape_from(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return skewness, np.where(spread > 0, kurtosis - 3.0, 0.0)
 
 
-def standard_moments(columns: Any, sqrt_weight: Any) -> Any:
+@dataclass(frozen=True)
+class MomentWeights:
+    """Weights of rows that sum to one, what takes their roots off a column, and what they sum to before."""
+
+    share: Any
+    factor: Any
+    total: Any
+
+    @classmethod
+    def of(cls, sqrt_weight: Any) -> MomentWeights:
+        """From the roots of the weights, which columns are multiplied by."""
+        xp, _, _ = get_namespace_and_device(sqrt_weight)
+        weight = sqrt_weight * sqrt_weight
+        total = xp.sum(weight)
+        return cls(weight / total, 1.0 / xp.where(sqrt_weight > 0, sqrt_weight, xp.ones_like(sqrt_weight)), total)
+
+
+def standard_moments(columns: Any, weights: MomentWeights) -> Any:
     """Standard deviations, third and fourth standardized moments, in three rows of an array on the device."""
     xp, _, _ = get_namespace_and_device(columns)
     is_numpy = is_numpy_namespace(xp)
-    weight = sqrt_weight * sqrt_weight
-    total = xp.sum(weight)
-    weight = weight / total
-    factor = 1.0 / xp.where(sqrt_weight > 0, sqrt_weight, xp.ones_like(sqrt_weight))
     squares = np.einsum("ij,ij->j", columns, columns, dtype=float) if is_numpy else xp.sum(columns * columns, axis=0)
-    scale = xp.sqrt(squares / total)
+    scale = xp.sqrt(squares / weights.total)
     divisor = xp.where(scale > 0, scale, xp.ones_like(scale))
     third, fourth = xp.zeros_like(scale), xp.zeros_like(scale)
     at_once = CACHE_ENTRIES if is_numpy else _DEVICE_ENTRIES
     for rows in blocks(columns.shape[0], max(1, at_once // columns.shape[1])):  # in cache: three passes over each
-        standard = columns[rows, :] * factor[rows, None]
+        standard = columns[rows, :] * weights.factor[rows, None]
         standard /= divisor
         square = standard * standard
         standard *= square
         square *= square
-        third += weight[rows] @ standard
-        fourth += weight[rows] @ square
+        third += weights.share[rows] @ standard
+        fourth += weights.share[rows] @ square
     return xp.stack([scale, third, fourth])

@@ -358,8 +358,8 @@ class OrthogonalSearch:
             j = int(features[place])
             z = self.columns.columns(np.array([j]))[:, 0] if local is None else local[:, place]
             q, loading = self._orthogonalize(z)
-            known = (self._cos2_with_target(q, whitener), projected.initial_norm2[place], criterion[place])
-            cos2, initial_norm2, estimate = to_numpy(self.xp.stack([self.xp.asarray(each) for each in known])).tolist()
+            known = [self._cos2_with_target(q, whitener), projected.initial_norm2[place], criterion[place]]
+            cos2, initial_norm2, estimate = to_numpy(self.xp.stack(known)).tolist()
             norm2, cos2 = loading[-1] ** 2, min(cos2, 1.0)
             if norm2 > self.tol * initial_norm2:
                 exact = cos2 if self.project_candidates else cos2 * norm2 / initial_norm2

@@ -11,7 +11,7 @@ import numpy as np
 
 from tamis.engine import CompressedColumns, RowErrors, shape_of
 from tamis.kernels.arrays.columns import Columns, to_numpy
-from tamis.kernels.arrays.shapes import shape_from, shape_moments, standard_moments
+from tamis.kernels.arrays.shapes import MomentWeights, shape_from, standard_moments
 from tamis.kernels.arrays.tolerances import FULL_LEVERAGE
 from tamis.kernels.solvers.group_search import ColumnDirection, GroupDirection
 from tamis.kernels.solvers.orthogonal_search import Direction
@@ -57,7 +57,8 @@ def errors_in_rows(
     residual = columns.center_rows(columns.as_array(values))
     leverage = columns.sqrt_weight**2 / columns.total if fit_intercept else 0 * columns.sqrt_weight
     total2 = float(xp.sum(residual**2))
-    shape = shape_moments(residual, columns.sqrt_weight) if with_shape else None
+    weights = MomentWeights.of(columns.sqrt_weight)
+    shape = shape_from(to_numpy(standard_moments(residual, weights))) if with_shape else None
     for step in directions:
         before = {} if shape is None else {"residual_shape": shape}
         for each in directions_of(step):
@@ -73,7 +74,7 @@ def errors_in_rows(
         # all numbers at once: an accelerator is waited for once
         numbers = xp.stack([xp.sum(residual2), xp.sum(left_out), n_full])
         if with_shape:
-            numbers = xp.concat([numbers, xp.reshape(standard_moments(residual, columns.sqrt_weight), (-1,))])
+            numbers = xp.concat([numbers, xp.reshape(standard_moments(residual, weights), (-1,))])
         left, press, n_full, *moments = to_numpy(numbers).tolist()
         if with_shape:
             shape = shape_from(np.reshape(moments, (3, -1)))
