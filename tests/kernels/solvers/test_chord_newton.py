@@ -169,3 +169,11 @@ def test_numbers_beyond_single_precision_are_not_solved_ahead_but_one_by_one():
     assert model.solve_ahead(sequence) == 0
     eliminate(model, 3)
     assert np.isfinite(model.w).all()
+
+
+def test_gradients_in_single_precision_are_finite_far_from_the_weights():
+    model = ChordNewton(*a_problem("separable", n=4000))
+    model.solve()
+    W = model.w + 50.0 * np.random.RandomState(0).standard_normal((8, model.w.size))
+    roughly, _ = next(model._gradients_ahead(W))
+    assert np.isfinite(roughly(W)).all()

@@ -189,7 +189,8 @@ class ChordNewton(LookAheadModel):
                 block = np.multiply(block, root, dtype=dtype, casting="same_kind")
                 return (block @ block.T).astype(float)
 
-        return self._sum(partial, self.w.size)
+        with np.errstate(invalid="ignore"):
+            return self._sum(partial, self.w.size)
 
     def _invert(self, hessian: np.ndarray, max_inflation: float) -> bool:
         """Invert a Hessian; False where it is not finite or positive, or the variance of weights is inflated."""
@@ -264,20 +265,21 @@ class ChordNewton(LookAheadModel):
             moved = (W - start).astype(np.float32)
 
             def partial(part: slice) -> np.ndarray:
-                with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is not a zero
+                with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not taken for a zero
                     block = self.table[:, part].astype(np.float32)
                     change = moved @ block
                     change *= half_sign[part]
                     np.tanh(change, out=change)
                     scale = change * odds[part]
                     scale += 1.0
-                    change /= scale
+                    change /= np.maximum(scale, np.finfo(np.float32).eps, out=scale)
                     change *= twice_curvature[part]
                     return (change @ block.T).astype(float)
 
             rounded = W - start - moved  # which every row would see alike
             across = np.linalg.solve(self.inverse, rounded.T).T
-            return gradient + self.penalty * moved + across - self._sum(partial, len(W))
+            with np.errstate(invalid="ignore"):
+                return gradient + self.penalty * moved + across - self._sum(partial, len(W))
 
         return gradients
 
