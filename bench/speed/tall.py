@@ -17,6 +17,7 @@ from sklearn.linear_model import LassoCV, LogisticRegression, RidgeClassifier, l
 from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import LinearSVC
 
+from bench.process import timed
 from bench.table import Targets, show
 from tamis import (
     RFE,
@@ -33,6 +34,7 @@ from tamis import (
     PivotedQR,
 )
 from tamis.base import Candidates
+from tamis.kernels.neighbors.approximate import approximate_neighbors
 from tamis.kernels.neighbors.search import nearest_neighbors
 
 N_TURNS = 5
@@ -260,6 +262,23 @@ def neighbors(targets: Targets, quick: bool) -> dict[str, Any]:
     return found
 
 
+def many_rows(targets: Targets, quick: bool) -> dict[str, Any]:
+    """Five neighbors of many rows around a surface of five dimensions: exact, and by a search graph."""
+    rng = np.random.default_rng(0)
+    rows, found = [], {}
+    for n in (2000,) if quick else (20_000, 100_000):
+        X = np.tanh(rng.standard_normal((n, 5)) @ rng.standard_normal((5, 50))) + 0.01 * rng.standard_normal((n, 50))
+        exact_seconds, (_, exact) = timed(lambda X=X: nearest_neighbors(X, 5))
+        seconds, (_, distances) = timed(lambda X=X: approximate_neighbors(X, 5))
+        recall = float((distances <= exact[:, -1:] * (1 + 1e-9)).mean())
+        ratio = exact_seconds / seconds
+        rows.append((f"{n} x 50", f"{exact_seconds:.2f}", f"{seconds:.2f}", f"{ratio:.2f}", f"{recall:.3f}"))
+        found[f"{n}"] = {"exact": exact_seconds, "approximate": seconds, "recall": recall}
+        targets.add(f"approximate neighbors, {n} x 50: recall", f"{recall:.3f}", ">= 0.95", recall >= 0.95)
+    show("Five neighbors of every row, by a search graph", ("table", "exact", "approximate", "ratio", "recall"), rows)
+    return found
+
+
 def run(*, quick: bool = False) -> dict[str, Any]:
     """Print the tables and the targets."""
     targets = Targets()
@@ -271,5 +290,6 @@ def run(*, quick: bool = False) -> dict[str, Any]:
         "penalized": penalized(targets, quick),
         "elimination": elimination(targets, quick),
         "neighbors": neighbors(targets, quick),
+        "many_rows": many_rows(targets, quick),
     }
     return found | {"reached": targets.show() or quick}
