@@ -67,6 +67,7 @@ def shape_from(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class MomentWeights:
     """Weights of rows that sum to one, what takes their roots off a column, and what they sum to before."""
 
+    xp: Any
     share: Any
     factor: Any
     total: Any
@@ -77,24 +78,23 @@ class MomentWeights:
         xp, _, _ = get_namespace_and_device(sqrt_weight)
         weight = sqrt_weight * sqrt_weight
         total = xp.sum(weight)
-        return cls(weight / total, 1.0 / xp.where(sqrt_weight > 0, sqrt_weight, xp.ones_like(sqrt_weight)), total)
+        return cls(xp, weight / total, 1.0 / xp.where(sqrt_weight > 0, sqrt_weight, xp.ones_like(sqrt_weight)), total)
 
 
 def standard_moments(columns: Any, weights: MomentWeights) -> Any:
     """Standard deviations, third and fourth standardized moments, in three rows of an array on the device."""
-    xp, _, _ = get_namespace_and_device(columns)
+    xp = weights.xp
     is_numpy = is_numpy_namespace(xp)
     squares = np.einsum("ij,ij->j", columns, columns, dtype=float) if is_numpy else xp.sum(columns * columns, axis=0)
     scale = xp.sqrt(squares / weights.total)
     divisor = xp.where(scale > 0, scale, xp.ones_like(scale))
-    third, fourth = xp.zeros_like(scale), xp.zeros_like(scale)
     at_once = CACHE_ENTRIES if is_numpy else _DEVICE_ENTRIES
+    sums: Any = 0.0
     for rows in blocks(columns.shape[0], max(1, at_once // columns.shape[1])):  # in cache: three passes over each
         standard = columns[rows, :] * weights.factor[rows, None]
         standard /= divisor
         square = standard * standard
         standard *= square
         square *= square
-        third += weights.share[rows] @ standard
-        fourth += weights.share[rows] @ square
-    return xp.stack([scale, third, fourth])
+        sums = xp.stack([weights.share[rows] @ standard, weights.share[rows] @ square]) + sums
+    return xp.concat([scale[None, :], sums])

@@ -197,9 +197,10 @@ class OrthogonalSearch:
 
     def _blocked_steps(self) -> Iterator[Direction]:
         """About one pass over the table per block of steps; blocks grow while nothing is rolled back."""
-        # on a device launching the operations of a proposal costs as much as the pass that it saves
-        size, largest = (12, 24) if is_numpy_namespace(self.xp) else (8, 8)
-        n_done = 0
+        size, n_done = 12, 0
+        # on a device launching the operations of a proposal takes as long as the pass that it saves: few are made that
+        # a rule may never ask for
+        largest = 24 if is_numpy_namespace(self.xp) or self.limit is not None else 6
         # with a larger working set, proposing would cost as much as the pass that it saves
         max_working_set = min(self.columns.n_candidates // 4, _WORKING_SET_ELEMENTS // self.columns.n_samples)
         while True:
@@ -273,12 +274,12 @@ class OrthogonalSearch:
         """Project the direction q of a step out of the candidates, given t = Z' q, and out of Y."""
         projection = choice.q @ self.Y
         before, self.projected = self.projected, self.projected.project_out(t, projection, choice.feature)
-        redundant = to_numpy(before.remaining & ~self.projected.remaining)
-        redundant[choice.feature] = False
         xp = self.xp
-        n_candidates = xp.astype(xp.count_nonzero(before.remaining), projection.dtype)
-        numbers = xp.concat([projection, xp.stack([n_candidates, self._largest_cosine(choice.q)])])
-        *shares, n_candidates, orthogonality_loss = to_numpy(numbers).tolist()  # an accelerator is waited for once
+        leaving = before.remaining & ~self.projected.remaining
+        counts = [xp.astype(xp.count_nonzero(each), projection.dtype) for each in (before.remaining, leaving)]
+        numbers = xp.concat([projection, xp.stack([*counts, self._largest_cosine(choice.q)])])
+        *shares, n_candidates, n_leaving, orthogonality_loss = to_numpy(numbers).tolist()  # waits for a device once
+        redundant = np.flatnonzero(to_numpy(leaving)) if n_leaving > 1 else np.empty(0, dtype=np.int64)
         self._extend_basis(choice.q, projection)
         return Direction(
             feature=choice.feature,
@@ -288,7 +289,7 @@ class OrthogonalSearch:
             q=choice.q,
             loading=choice.loading,
             projection=np.array(shares),
-            redundant=np.flatnonzero(redundant),
+            redundant=redundant[redundant != choice.feature],
             orthogonality_loss=orthogonality_loss,
         )
 
