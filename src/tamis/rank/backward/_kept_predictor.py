@@ -74,7 +74,8 @@ class KeptColumnsPredictor:
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        return like(self.estimator_.predict(self._kept_columns(X, "predict")), X)
+        columns = self._kept_columns(X, "predict")
+        return like(self.estimator_.predict(columns), X)
 
     @available_if(_estimator_has("score"))
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -109,7 +110,8 @@ class KeptColumnsPredictor:
         -------
         ndarray of shape (n_samples,) for two classes, (n_samples, n_classes) for more
         """
-        return like(self.estimator_.decision_function(self._kept_columns(X, "decision_function")), X)
+        columns = self._kept_columns(X, "decision_function")
+        return like(self.estimator_.decision_function(columns), X)
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -123,7 +125,8 @@ class KeptColumnsPredictor:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return like(self.estimator_.predict_proba(self._kept_columns(X, "predict_proba")), X)
+        columns = self._kept_columns(X, "predict_proba")
+        return like(self.estimator_.predict_proba(columns), X)
 
     @available_if(_estimator_has("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -137,7 +140,8 @@ class KeptColumnsPredictor:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return like(self.estimator_.predict_log_proba(self._kept_columns(X, "predict_log_proba")), X)
+        columns = self._kept_columns(X, "predict_log_proba")
+        return like(self.estimator_.predict_log_proba(columns), X)
 
     def _kept_columns(self, X: Any, method: str) -> Any:
         """What ``transform`` keeps, as the array on which ``estimator_`` was fitted; for the method of that name."""
