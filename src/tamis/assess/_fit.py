@@ -85,8 +85,8 @@ def feature_r2(
     X_test : table of shape (n_test, n_features), default=None
         Held-out rows to judge instead, from their neighbors in ``X``.
     neighbors : {"exact", "approximate"}, default="exact"
-        How neighbors are searched: "approximate" is for a hundred thousand dense rows and more, misses a few of a hundred,
-        and needs the extra ``scale``.
+        How neighbors are searched: "approximate", for a hundred thousand dense rows or more, misses a few in a
+        hundred and needs the extra ``scale``.
 
     Returns
     -------

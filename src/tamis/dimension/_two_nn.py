@@ -39,7 +39,7 @@ class TwoNN(DimensionEstimator):
         Rows to look at: of more, so many are drawn at random, and ``sample_indices_`` tells which. None takes all.
     neighbors : {"exact", "approximate"}, default="exact"
         How neighbors are searched: "approximate" takes about O(n log n) steps for O(n^2) and misses a few of a hundred;
-        it is for a hundred thousand dense rows and more, with ``max_samples=None``, and needs the extra ``scale``.
+        for a hundred thousand dense rows and more, with ``max_samples=None``; it needs the extra ``scale``.
     random_state : int, RandomState or None, default=None
         Of that draw, always the same with None, and of the subsamples.
     n_jobs : int, default=None

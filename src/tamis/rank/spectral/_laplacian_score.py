@@ -47,7 +47,7 @@ class LaplacianScore(GraphRanker):
         takes all. Not needed, nor used, with ``weight="class"``.
     neighbors : {"exact", "approximate"}, default="exact"
         How neighbors are searched: "approximate" takes about O(n log n) steps for O(n^2) and misses a few of a hundred;
-        it is for a hundred thousand dense rows and more, with ``max_samples=None``, and needs the extra ``scale``.
+        for a hundred thousand dense rows and more, with ``max_samples=None``; it needs the extra ``scale``.
 
     Attributes
     ----------
