@@ -357,8 +357,10 @@ def test_lines_without_any_value_are_no_rows(tamis, tmp_path, method):
     (tmp_path / "t.csv").write_text("\n".join(["a,b,c,y", *lines[:200], ",,,", ",,,", *lines[200:]]) + "\n")
     options = [str(tmp_path / "t.csv"), "--method", method, "--stop", "2"]
     options += ["--target", "y"] if method == "gram-schmidt" else []
-    in_blocks, in_memory = kept(tamis, *options, "--engine", "blocks"), kept(tamis, *options, "--engine", "memory")
-    assert in_blocks["n_rows"] == in_memory["n_rows"] == 400
-    assert "left out 2 empty lines" in in_blocks["notes"]
-    for one, other in zip(in_blocks["features"], in_memory["features"], strict=True):
-        assert (one["name"], one["score"]) == (other["name"], pytest.approx(other["score"], rel=1e-8))
+    in_memory = kept(tamis, *options, "--engine", "memory")
+    for engine in ("blocks", "dask"):
+        found = kept(tamis, *options, "--engine", engine)
+        assert found["n_rows"] == in_memory["n_rows"] == 400
+        assert "left out 2 empty lines" in found["notes"]
+        for one, other in zip(found["features"], in_memory["features"], strict=True):
+            assert (one["name"], one["score"]) == (other["name"], pytest.approx(other["score"], rel=1e-8))

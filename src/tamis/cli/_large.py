@@ -37,6 +37,7 @@ _TEXT = (".csv", ".tsv")
 _COPIES = 3  # of a table that exist at once where it is read and ranked in memory
 _BYTES_PER_CHARACTER = 2.0  # of a table of text, read into memory
 _COMPRESSION = 8.0  # of text by gzip
+_LARGEST_WHOLE = 2.0**53  # up to which numbers in double precision are whole numbers exactly
 _WRITABLE = (".parquet", ".arrow", ".feather", ".ipc", ".csv")
 
 
@@ -71,6 +72,7 @@ class LargeTable:
     scheduler: str | None = None
     in_dask: bool = False
     n_rows_dropped: int = 0
+    n_empty_lines: int = 0
 
     @property
     def n_rows(self) -> int:
@@ -170,6 +172,7 @@ def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker],
         scheduler=args.scheduler,
         in_dask=args.engine == "dask",
         n_rows_dropped=n_dropped,
+        n_empty_lines=n_empty,
     )
     if not args.json:
         for note in notes:
@@ -204,14 +207,17 @@ def _fit_dask(ranker: Ranker, table: LargeTable) -> Ranker:
     except ImportError:
         raise ImportError("--engine dask needs dask; install it with: pip install 'tamis[scale]'") from None
     paths = [str(path) for path in table.files.paths]
-    names = table.names if not table.n_rows_dropped else [*table.names, str(table.target)]
+    leaves_rows_out = bool(table.n_rows_dropped or table.n_empty_lines)
+    names = [*table.names, str(table.target)] if leaves_rows_out and table.target is not None else table.names
     if table.files.suffix == ".parquet":
         # file by file: dask would sort the paths in another way than the target was read
         frame = dd.concat([dd.read_parquet(path, columns=names, index=False) for path in paths])
     elif table.files.suffix in _TEXT:
         layout = table.files.layout
         na_values = {"na_values": list(layout.missing), "keep_default_na": False}
-        frame = dd.read_csv(paths, sep=layout.separator, decimal=layout.decimal, usecols=names, **na_values)[names]
+        used = None if leaves_rows_out and table.target is None else names  # a line is empty if all its cells are
+        frame = dd.read_csv(paths, sep=layout.separator, decimal=layout.decimal, usecols=used, **na_values)
+        frame = frame.dropna(how="all")[names] if used is None else frame[names]
     else:
         raise ValueError(f"--engine dask reads .parquet, .csv and .tsv, not {table.files.suffix}")
     others = [name for name in table.names if table.files.kind(name) not in ("number", "boolean")]
@@ -219,7 +225,7 @@ def _fit_dask(ranker: Ranker, table: LargeTable) -> Ranker:
         raise ValueError(
             f"--engine dask ranks numbers, and {columns_hold(others)} others: leave them out with {drop_option(others)}"
         )
-    if table.n_rows_dropped:
+    if names is not table.names:
         frame = frame[~frame[table.target].isna()][table.names]
     beside = {"sample_weight": table.weights, "row_groups": table.row_groups}
     given = {name: values for name, values in beside.items() if values is not None}
@@ -311,7 +317,10 @@ def _as_read(files: FileTable, option: str, name: str) -> np.ndarray:
     if files.kind(name) in ("date", "other"):
         raise ValueError(f"{option} {shlex.quote(name)}: the column holds neither numbers nor labels")
     values = files.read_column(name)
-    if values.dtype.kind == "f" and np.all(np.isfinite(values)) and np.all(values == np.round(values)):
+    is_whole = (
+        values.dtype.kind == "f" and np.all(np.abs(values) < _LARGEST_WHOLE) and np.all(values == np.round(values))
+    )
+    if is_whole:
         return values.astype(np.int64)
     return values
 

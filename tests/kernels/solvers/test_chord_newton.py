@@ -177,3 +177,14 @@ def test_gradients_in_single_precision_are_finite_far_from_the_weights():
     W = model.w + 50.0 * np.random.RandomState(0).standard_normal((8, model.w.size))
     roughly, _ = next(model._gradients_ahead(W))
     assert np.isfinite(roughly(W)).all()
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-8])
+def test_a_start_on_rows_that_tell_nothing_of_the_target_is_no_hindrance(tol):
+    target = np.where(np.arange(200) // 4 % 2 == 0, 1.0, -1.0)
+    values = np.where(np.arange(200) % 4 == 0, 0.0, 0.1 * target)  # zero in the rows that the start looks at
+    problem = np.vstack([np.ones(200), values]), np.array([0.0, 1.0]), target, np.ones(200)
+    model = ChordNewton(*problem, tol=tol)
+    model.solve()
+    assert model.converged
+    assert relative_gradient(*problem, "logistic", model.w) <= 10 * tol

@@ -125,3 +125,33 @@ def test_only_strictly_convex_problems_bounded_from_one_side_are_pivoted():
         DenseGram(X.T @ X), y, signs=None, upper=np.full(y.size, np.inf), ridge=np.ones(y.size), total=0
     )
     assert not can_pivot(unbounded)
+
+
+def test_a_point_that_is_not_a_number_is_refused():
+    X, y = a_table()
+    machine = solved(X, y, free=True)
+    before = machine.v.copy()
+    pivoting = BlockPivoting(machine)
+    pivoting._matrix[:] = np.nan
+    assert not pivoting.eliminate(X[0])
+    np.testing.assert_array_equal(machine.v, before)
+
+
+def test_costs_that_make_variables_large_are_pivoted_too():
+    X, y = a_table(n=40, d=12, seed=3)
+    machine = solved(X, y, free=True, C=1e5)
+    pivoting, remaining, n_solved = BlockPivoting(machine), list(range(len(X))), 0
+    for feature in range(11, 3, -1):
+        remaining.remove(feature)
+        is_solved = pivoting.eliminate(X[feature])
+        machine.gram.replace(X[remaining].T @ X[remaining])
+        if not is_solved:  # as the caller does
+            machine.refactorize()
+            machine.solve()
+            pivoting = BlockPivoting(machine)
+        else:
+            n_solved += 1
+            pivoting.update()
+        fresh = solved(X[remaining], y, free=True, C=1e5)
+        np.testing.assert_allclose(machine.objective, fresh.objective, rtol=1e-7)
+    assert n_solved > 0

@@ -99,3 +99,14 @@ def test_several_eliminations_are_solved_at_a_time(shape, loss, monkeypatch):
     monkeypatch.setattr(module, name, counted)
     RFE(loss, stop=1, task="classification").fit(X, y)
     assert max(solved) >= 4
+
+
+def test_the_order_stays_that_of_the_active_set_method_where_pivots_fail(monkeypatch):
+    X, y = make_data(60, 80)
+    monkeypatch.setattr(_wide_linear_solver, "can_pivot", lambda svm: False)
+    expected = RFE("squared_hinge", stop=1, C=100.0).fit(X, y)
+    monkeypatch.undo()
+    found = RFE("squared_hinge", stop=1, C=100.0).fit(X, y)
+    assert_same(found, expected)
+    monkeypatch.setattr(_wide_linear_solver.BlockPivoting, "eliminate", lambda self, column: False)
+    assert_same(RFE("squared_hinge", stop=1, C=100.0).fit(X, y), expected)

@@ -73,7 +73,8 @@ def order_by_values(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
     product = np.einsum("ij,j->i", columns, vector)  # BLAS would round differently from one place to the next
     sign = np.where(product < 0, -1.0, 1.0).astype(columns.dtype)
     order = np.argsort(np.abs(product), kind="stable")
-    may_repeat = 1 + np.flatnonzero(np.diff(np.abs(product[order])) == 0)  # columns that are equal have equal products
+    size = np.abs(product[order])
+    may_repeat = 1 + np.flatnonzero(size[1:] == size[:-1])  # columns that are equal have equal products
     one, before = (columns[each] * sign[each, None] for each in (order[may_repeat], order[may_repeat - 1]))
     return order, sign, may_repeat[np.all(one == before, axis=1)]
 

@@ -171,7 +171,9 @@ class ChordNewton(LookAheadModel):
             max_iter=self.max_iter,
         )
         sample.solve()
-        self.w, self.inverse, self._scale, self._rate = sample.w, sample.inverse, sample._scale, _RATE_OF_START
+        self.w = sample.w
+        if sample.inverse.size:  # else its rows tell nothing of the target, and no step was taken
+            self.inverse, self._scale, self._rate = sample.inverse, sample._scale, _RATE_OF_START
 
     def _set_hessian(self) -> None:
         """Invert the Hessian at the weights as they are, in single precision if that is enough."""

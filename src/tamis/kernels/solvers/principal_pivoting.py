@@ -268,16 +268,16 @@ class BlockPivoting:
             return False
         z = np.where(self._is_free, q, 0.0)
         g, products = self._residual(z)
-        violation = self._violation(g)
+        violation = self._violation(g, z)
         self._is_inaccurate |= violation > _REFRESH * svm.tol
-        if violation > _REFINE * svm.tol:
+        if not violation <= _REFINE * svm.tol:
             transformed = self._transform(g)
             of_features = -(self._features[: self._n_features] @ np.where(self._is_swept, transformed, 0.0))
             z += np.where(self._is_free, self._solve(transformed, of_features), 0.0)
             g, products = self._residual(z)
-            violation = self._violation(g)
+            violation = self._violation(g, z)
             inside = svm.working_set.signs * z[border:]
-            if violation > svm.tol or inside.min() < 0:
+            if not svm.is_negligible(violation) or inside.min() < 0:
                 return False
         svm.v, svm.kv, svm.b = z[border:], products, float(z[0]) if border else 0.0
         svm.kkt_violation = violation
@@ -296,12 +296,15 @@ class BlockPivoting:
             g[0] = self._right[0] - v.sum()
         return g, products
 
-    def _violation(self, g: np.ndarray) -> float:
-        """Largest entry of the residual that should vanish, or of the gradient that leads into the box."""
+    def _violation(self, g: np.ndarray, z: np.ndarray) -> float:
+        """Largest entry of the residual that should vanish, or of the gradient that leads into the box.
+
+        The error of the equality counts relative to the largest variable, as in the active-set method.
+        """
         border = self._border
         inward = self._svm.working_set.signs * g[border:]
         largest = float(np.where(self._is_free[border:], np.abs(inward), inward).max())
-        return max(largest, abs(float(g[0]))) if border else largest
+        return max(largest, abs(float(g[0])) / max(1.0, float(np.abs(z[border:]).max()))) if border else largest
 
 
 def _exact_step(start: _PrimalPoint, end: _PrimalPoint, svm: DualSVM) -> float:

@@ -149,7 +149,7 @@ class DualSVM:
     @property
     def converged(self) -> bool:
         """Whether the KKT conditions hold, to the tolerance or to rounding."""
-        return self._is_negligible(self.kkt_violation)
+        return self.is_negligible(self.kkt_violation)
 
     @property
     def residual(self) -> float:
@@ -174,7 +174,7 @@ class DualSVM:
         g -= self.b
         return g
 
-    def _is_negligible(self, violation: float) -> bool:
+    def is_negligible(self, violation: float) -> bool:
         """Whether a violation is within the tolerance, or within the rounding error of a gradient entry."""
         return violation <= self.tol or violation <= _ROUNDING * float(
             self.gram.diagonal.max() * np.abs(self.v).sum() + abs(self.b)
@@ -216,7 +216,7 @@ class DualSVM:
             self.n_iter += 1
             g = self.negative_gradient()
             self.kkt_violation = self._free_violation(g)
-            if self._is_negligible(self.kkt_violation):
+            if self.is_negligible(self.kkt_violation):
                 if not self.working_set.is_bounded or not self._free_most_violating(g):
                     return
                 n_stalled = 0
@@ -296,7 +296,7 @@ class DualSVM:
         violation = self.working_set.feasible_direction * g
         j = int(violation.argmax())
         largest = float(violation[j])
-        if self._is_negligible(largest) or self._is_ill_conditioned(j, largest):
+        if self.is_negligible(largest) or self._is_ill_conditioned(j, largest):
             self.kkt_violation = max(self.kkt_violation, largest)
             return False
         self._free(j, float(g[j]))
@@ -313,7 +313,7 @@ class DualSVM:
         j = int(np.where(can_increase, np.inf, gradient).argmin())
         gap = float(gradient[i] - gradient[j])
         self.b = float(gradient[j])
-        if self._is_negligible(gap):
+        if self.is_negligible(gap):
             self.b += 0.5 * gap
             self.kkt_violation = max(0.0, gap)
             return False

@@ -25,6 +25,7 @@ from tamis.rank.backward._weight_search import WeightSearch
 _MIN_AHEAD, _MAX_AHEAD = 24, 128  # eliminations that are solved together
 _CANDIDATES_PER_ELIMINATION = 4  # among which the features are that leave
 _FEW_PREPARED = 16  # features whose elimination is prepared in one product, after those of least weight at first
+_MAX_REFUSED = 3  # eliminations in a row that pivoting does not solve, after which it is not tried again
 _MAX_RANK_ONE = 4  # columns that are subtracted one by one; more are subtracted in one product
 
 
@@ -57,6 +58,7 @@ class WideLinearSolver(SubproblemSolver):
         self._ahead: list[tuple[int, float]] = []  # features whose elimination is solved, and their criteria
         self._sequences: list[DualSequence] = []
         self._pivoting: list[BlockPivoting] = []
+        self._n_refused = 0  # eliminations in a row that pivoting did not solve
         self._n_unchanged = 0  # eliminations in a row that changed no working set, when they are solved one by one
         self._taken: list[np.ndarray] = []  # columns that were eliminated so, and are still in the kernel matrices
         self._solve()
@@ -210,7 +212,8 @@ class WideLinearSolver(SubproblemSolver):
     def _pivot(self, feature: int) -> None:
         """Eliminate one feature by block principal pivoting.
 
-        Where the pivots do not come to an end, the active-set method goes on from the last solution.
+        Where the pivots do not come to an end, or not to the tolerance, the active-set method goes on from the last
+        solution; where that happens again and again, it is the one for all that follow.
         """
         if not self._pivoting:
             self._downdate()
@@ -225,7 +228,10 @@ class WideLinearSolver(SubproblemSolver):
             for model in self.models:
                 model.refactorize()
             self._solve()
+            self._n_refused += 1
+            self._can_pivot = self._n_refused < _MAX_REFUSED
             return
+        self._n_refused = 0
         self._record()
         self._count_unchanged(all(pivoting.n_exchanged == 0 for pivoting in self._pivoting))
         if any(pivoting.is_due for pivoting in self._pivoting):
