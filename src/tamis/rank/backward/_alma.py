@@ -17,6 +17,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg.blas import daxpy, dnrm2, idamax
 
+from tamis.kernels.arrays.blocks import limit_blas_threads
+
 _LEAST_WHOLE = 10.0  # p from which on it is a whole number
 _MIN_NUMBERS = 2**11  # of the rows whose margins are computed together, right after a correction
 _LEAST_FACTOR = 1e-100  # of slacks: below, it is multiplied out
@@ -148,10 +150,11 @@ def find_hyperplane(
     """
     run = _Run(X, y, p, alpha, slack)
     n_passes, converged = 0, False
-    for n_pass in passes:
-        n_passes, converged = n_pass, not run.make_pass()
-        if converged:
-            break
+    with limit_blas_threads(X.shape[1]):  # a few rows at a time are multiplied by the weights
+        for n_pass in passes:
+            n_passes, converged = n_pass, not run.make_pass()
+            if converged:
+                break
     return Hyperplane(run.weights, run.slacks, run.gamma, run.k - 1, n_passes, converged)
 
 

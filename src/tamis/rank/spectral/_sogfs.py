@@ -89,8 +89,7 @@ class SOGFS(AlternatingRanker):
     -----
     Cost per sweep: O(n^2) distances in a few coordinates, in blocks of rows; a few eigenvectors of a sparse matrix; and
     O(n D min(n, D)) for W, if there are more features than samples by products with an inverse of the size of the
-    samples, from the last W. With 500 rows and 20 000 columns the sweeps take about a minute; callbacks are told of
-    each.
+    samples, from the last W. With 500 rows and 20 000 columns the sweeps take minutes; callbacks are told of each.
 
     Limits: with :math:`W'W = I` a combination of features that hardly varies brings all samples near, so that copies
     and, with more features than samples, chance combinations score well. With as many clusters as classes, 100 features

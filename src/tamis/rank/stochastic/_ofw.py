@@ -168,7 +168,7 @@ class OFW(Ranker):
     Cost of a step: the learners, linear in the number of subsets, and O(D) for the update; sparse tables are made dense
     for the columns in use alone. Beyond 2000 rows a step takes no longer: it learns from 1000 of them, drawn anew, and
     is tested on as many. Many features take many steps, on larger subsets: with 500 rows and 20 000 columns hundreds of
-    them, of a tenth of a second each on one core, four minutes at most, which ``preselect`` or ``max_iter`` shortens;
+    them, of about a tenth of a second each, which ``preselect`` or ``max_iter`` shortens;
     callbacks are told of every step. Of groups that differ in size, those subsets
     are learned at once that have as many columns. Deviations from the paper, whose Figures 3 and 4 are wrong as
     printed: signs and factors are those of Eqs. 8 to 12; all subsets of a step share one pair of row draws; a draw that
