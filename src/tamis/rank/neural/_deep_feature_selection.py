@@ -59,8 +59,8 @@ class DeepFeatureSelection(NetworkRanker):
     -----
     The network is first trained with all factors at 1, then together with them by proximal gradient steps, under a
     tenth of the penalty and under all of it: at once it would drop inputs before the network knows what they are good
-    for. Zeros are exact. Cost: a few hundred passes over ``X``. The default rule trains twenty times, among copies of all
-    columns, which callbacks are told of draw by draw; a number as ``stop`` trains once.
+    for. Zeros are exact. Cost: a few hundred passes over ``X``. The default rule trains twenty times, among copies of
+    all columns, which callbacks are told of draw by draw; a number as ``stop`` trains once.
 
     A column's first weights are random combinations of its own values, so that neither the order of the columns nor
     their signs matter (that of the rows does, as another seed would). Copies of a column enter once and share its
