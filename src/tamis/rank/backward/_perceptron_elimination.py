@@ -144,7 +144,7 @@ class PerceptronElimination(SampledRanker, BackwardRanker):
     Cost: O(n D) per pass and O(D) per correction, of which a run makes at most :math:`2 (p - 1) (2 / \alpha - 1)^2 /
     \gamma_*^2 + 8 / \alpha - 4`, :math:`\gamma_*` being the largest margin: with slack that falls as the root of the
     number of rows, so that corrections grow with it, and the cost with its square up to ``max_samples`` rows. Most
-    of it is that of the first round: most of a minute in all with 500 rows and 20 000 columns.
+    of it is that of the first round: less than a minute in all with 500 rows and 20 000 columns.
 
     References
     ----------

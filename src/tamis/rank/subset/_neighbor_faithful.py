@@ -107,7 +107,7 @@ class NeighborFaithful(SequentialRanker):
     :math:`\min(n, D, 1000)` rows, and :math:`O(n^2)` per polished feature. Memory: a few copies of the table and a
     dozen times :math:`n^2` numbers, up to half a gigabyte for 2000 samples, the default; nothing of size :math:`D^2`.
     The default rule searches a set at each of a dozen sizes: 500 samples of 20 000 features that share nothing take
-    about 85 seconds of a processor; ``polish=False`` or a number as ``stop`` takes less.
+    more than a minute of a processor; ``polish=False`` or a number as ``stop`` takes less.
 
     References
     ----------
