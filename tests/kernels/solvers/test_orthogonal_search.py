@@ -129,9 +129,13 @@ def make_table(kind, rng, n, d):
 TABLES = ["independent", "correlated", "nearly equal", "duplicated", "all but one equal", "binary", "constants"]
 
 
-@settings(deadline=None, max_examples=60, derandomize=True)
+CONTAINERS = {"numpy": np.asarray, "torch": torch.asarray, "strict": array_api_strict.asarray}
+
+
+@settings(deadline=None, max_examples=150, derandomize=True)
 @given(
     kind=st.sampled_from(TABLES),
+    container=st.sampled_from(list(CONTAINERS)),
     target=st.sampled_from(["regression", "classes"]),
     working_set=st.integers(2, 9),
     width=st.integers(3, 12),
@@ -139,26 +143,44 @@ TABLES = ["independent", "correlated", "nearly equal", "duplicated", "all but on
     project=st.booleans(),
     seed=st.integers(0, 10**6),
 )
-def test_blocks_find_exactly_what_the_plain_search_finds(kind, target, working_set, width, weighted, project, seed):
+def test_blocks_find_exactly_what_the_plain_search_finds(
+    kind, container, target, working_set, width, weighted, project, seed
+):
     rng = np.random.RandomState(seed)
     n, d = 40, width * working_set + 1
     X = make_table(kind, rng, n, d)
     signal = X[:, : min(d, 5)] @ rng.standard_normal(min(d, 5)) + 0.5 * rng.standard_normal(n)
     Y = signal[:, None] if target == "regression" else np.eye(3)[np.argsort(np.argsort(signal)) * 3 // n]
     weight = 0.5 + rng.uniform(size=n) if weighted else None
-    columns = as_columns(X, weight)
-    plain = list(islice(OrthogonalSearch(columns, Y, project_candidates=project, working_set=d), 20))
-    blocks = OrthogonalSearch(columns, Y, project_candidates=project, working_set=working_set)
-    assert columns.n_candidates > 2 * working_set
-    blocked = list(islice(blocks, 20))
+    plain = list(islice(OrthogonalSearch(as_columns(X, weight), Y, project_candidates=project, working_set=d), 20))
+    with sklearn.config_context(array_api_dispatch=True):
+        columns = as_columns(CONTAINERS[container](X), weight)
+        blocks = OrthogonalSearch(columns, Y, project_candidates=project, working_set=working_set)
+        assert columns.n_candidates > 2 * working_set
+        blocked = list(islice(blocks, 20))
     assert [step.feature for step in blocked] == [step.feature for step in plain]
     assert [step.n_candidates for step in blocked] == [step.n_candidates for step in plain]
     assert [step.redundant.tolist() for step in blocked] == [step.redundant.tolist() for step in plain]
     assert [step.n_targets for step in blocked] == [step.n_targets for step in plain]
     np.testing.assert_allclose([s.cos2 for s in blocked], [s.cos2 for s in plain], rtol=1e-8, atol=1e-10)
     for one, other in zip(blocked, plain, strict=True):
-        np.testing.assert_allclose(one.q, other.q, atol=1e-8)
+        np.testing.assert_allclose(np.asarray(one.q), other.q, atol=1e-8)
         np.testing.assert_allclose(one.projection, other.projection, atol=1e-8)
+        np.testing.assert_allclose(one.orthogonality_loss, 0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_verified", [1, 3, 100])
+def test_steps_on_a_device_do_not_depend_on_how_many_are_verified_together(n_verified, monkeypatch):
+    rng = np.random.RandomState(0)
+    X = make_table("correlated", rng, 50, 120)
+    y = rng.standard_normal((50, 1))
+    expected = list(islice(OrthogonalSearch(as_columns(X), y), 20))
+    monkeypatch.setattr("tamis.kernels.solvers.orthogonal_search._VERIFIED_ELEMENTS", n_verified * 120)
+    with sklearn.config_context(array_api_dispatch=True):
+        found = list(islice(OrthogonalSearch(as_columns(torch.asarray(X)), y, working_set=20), 20))
+    assert [step.feature for step in found] == [step.feature for step in expected]
+    assert max(step.n_following for step in found) <= n_verified - 1
+    assert (n_verified == 1) == all(step.n_following == 0 for step in found)
 
 
 @pytest.mark.parametrize("limit", [1, 3, 10, None])

@@ -270,6 +270,23 @@ def test_torch_tensors_give_the_same_order_and_torch_attributes(kind, dtype):
 
 
 @pytest.mark.parametrize("container", [torch.asarray, array_api_strict.asarray], ids=["torch", "strict"])
+def test_errors_of_steps_that_are_verified_together_are_those_of_each(container):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((40, 6200))  # wide enough for blocks of steps
+    y = X[:, :6].sum(axis=1) + rng.standard_normal(40)
+    expected = GramSchmidt(max_features=25).fit(X, y)
+    with sklearn.config_context(array_api_dispatch=True):
+        found = GramSchmidt(max_features=25).fit(container(X), y)
+    assert found.stop_.reason == expected.stop_.reason
+    for one, other in zip(found.path_, expected.path_, strict=True):
+        assert (one.feature, one.info["n_candidates"]) == (other.feature, other.info["n_candidates"])
+        np.testing.assert_allclose(
+            [one.info["r2"], one.info["press"]], [other.info["r2"], other.info["press"]], rtol=1e-9
+        )
+        np.testing.assert_allclose(one.info["residual_shape"], other.info["residual_shape"], atol=1e-9)
+
+
+@pytest.mark.parametrize("container", [torch.asarray, array_api_strict.asarray], ids=["torch", "strict"])
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize(
     "parameters",

@@ -11,12 +11,8 @@ For one target that is ``cos^2(P z_j, P y)``, Eq. (1) of Stoppiglia et al. (2003
 lambda.
 
 Recurrences. Candidates are never projected explicitly. With ``q = P z / || P z ||`` the unit direction of the selected
-feature and ``t = Z' q``, the one pass over the table that a step costs,
-
-    num_j   = z_j' P Y        num_j   <- num_j - t_j (q' Y)
-    norm2_j = || P z_j ||^2   norm2_j <- norm2_j - t_j^2
-
-and the criterion of all candidates follows from these two without looking at the table again.
+feature, ``t = Z' q`` is the one pass over the table that a step costs; the criterion of all candidates follows from it
+by the recurrences of :mod:`tamis.kernels.solvers.projected_candidates`.
 
 Blocks. One pass over the table for m steps, with exactly the same result:
 
@@ -24,7 +20,8 @@ Blocks. One pass over the table for m steps, with exactly the same result:
 2. propose: m steps of the search in which only the working set competes;
 3. update: one product ``Z' [q_1 .. q_m]`` holds the ``t`` of all m recurrences, for every candidate;
 4. verify: step k is accepted if its feature is the best of *all* candidates, by their recurrences after the k - 1 steps
-   accepted before; from the first step that is not, the block is rolled back.
+   accepted before; from the first step that is not, the block is rolled back. On an accelerator, where launching an
+   operation takes longer than a short one itself, all steps of a block are verified together.
 
 Every accepted step is therefore the one that the search over all candidates makes. The first step of a block always is
 (its feature was the best of all when the working set was formed), so that each block makes progress.
@@ -33,21 +30,27 @@ Every accepted step is therefore the one that the search over all candidates mak
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from tamis._sklearn import is_numpy_namespace
+from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.columns import Array, Columns, to_numpy
 from tamis.kernels.arrays.tolerances import DEPENDENT, EXPLAINED, PRODUCT_ERROR, REDUNDANT, Tolerance
+from tamis.kernels.solvers.projected_candidates import (
+    CandidatesAlongSteps,
+    ProjectedCandidates,
+    TieRounding,
+    argmax_lowest_index,
+)
 
 # Relative difference of criteria below which candidates are tied before any projection: less than TIE, for the error of
 # products is added in proportion to what projections have taken off a candidate, up to the largest tie.
 _INITIAL_TIE = Tolerance(1e-11, 1e-6)
-_LARGEST_TIE = 1e-3
 _WORKING_SET_ELEMENTS = 2**26  # entries of the columns of a working set
 _BLOCK_ELEMENTS = 2**25  # entries of the product Z' [q_1 .. q_m]: 256 MB in double precision
+_VERIFIED_ELEMENTS = 2**22  # entries of those t that are verified together, with a dozen arrays of their size
 
 
 @dataclass(frozen=True)
@@ -63,14 +66,20 @@ class Direction:
     projection: np.ndarray  # q' Y, one entry per target
     redundant: np.ndarray  # candidates that lie in the span of the selected features since this step
     orthogonality_loss: float  # largest |cosine| between q and the earlier directions
+    n_following: int = 0  # steps after this one that are accepted already
 
 
 @dataclass(frozen=True)
 class _Whitener:
     """``(P Y) matrix`` has orthonormal columns; ``smallest`` is the least singular value of P Y relative to ||Y||."""
 
-    matrix: Array
+    matrix: np.ndarray
     smallest: float
+
+    @property
+    def rank(self) -> int:
+        """Of P Y."""
+        return self.matrix.shape[1]
 
 
 @dataclass(frozen=True)
@@ -80,38 +89,9 @@ class _Choice:
     feature: int
     q: Array
     loading: np.ndarray
+    projection: Array  # q' Y
     cos2: float
     n_targets: int
-
-
-@dataclass
-class ProjectedCandidates:
-    """What the recurrences know of a set of candidates after some steps; excluded ones have a norm2 of -inf."""
-
-    num: Array  # Z' P Y, one row per candidate
-    norm2: Array  # || P z_j ||^2
-    initial_norm2: Array  # || z_j ||^2
-    redundant_norm2: Array  # a candidate with this norm2 or less is redundant
-    remaining: Array = field(init=False)  # neither excluded nor redundant
-
-    def __post_init__(self) -> None:
-        self.remaining = self.norm2 > self.redundant_norm2
-
-    def project_out(self, t: Array, projection: Array, place: int) -> ProjectedCandidates:
-        """Both recurrences for one direction q, given t = Z' q and its projection q' Y; its candidate is excluded."""
-        num, norm2 = self.num - t[:, None] * projection[None, :], self.norm2 - t * t
-        norm2[place] = -np.inf
-        return ProjectedCandidates(num, norm2, self.initial_norm2, self.redundant_norm2)
-
-    def exclude(self, place: int) -> None:
-        """Take a candidate out of the search for good."""
-        self.norm2[place] = -np.inf
-        self.remaining[place] = False
-
-    def take(self, xp: Any, places: Array) -> ProjectedCandidates:
-        """The same of some candidates."""
-        every = (self.num, self.norm2, self.initial_norm2, self.redundant_norm2)
-        return ProjectedCandidates(*(xp.take(values, places, axis=0) for values in every))
 
 
 class OrthogonalSearch:
@@ -163,14 +143,13 @@ class OrthogonalSearch:
         self._uses_blocks = columns.n_candidates > 2 * working_set
         self.working_set = min(working_set, max(16, _WORKING_SET_ELEMENTS // columns.n_samples))
         table = getattr(columns, "X", Y)  # whose precision is that of the products
-        self._tie = _INITIAL_TIE.of(table)
-        self._rounding = PRODUCT_ERROR.of(table)
+        self._rounding = TieRounding(_INITIAL_TIE.of(table), PRODUCT_ERROR.of(table))
         self.tol = REDUNDANT.of(table) if tol is None else tol
         self.Y = columns.center_rows(columns.as_array(Y))
         self._target_size = max(float(self.xp.sum(self.Y**2)) ** 0.5, np.finfo(float).tiny)
         self._explained = EXPLAINED.of(table) * self._target_size**2
         self.limit = limit
-        self._pending: list[tuple[_Choice, Array]] = []  # steps that the candidates have not been projected for
+        self._pending: list[_Choice] = []  # steps that the candidates have not been projected for
         self.basis: list[Array] = []
         if columns.fit_intercept:
             self.basis.append(columns.sqrt_weight / columns.total**0.5)
@@ -227,10 +206,20 @@ class OrthogonalSearch:
                 self.projected.exclude(j)
             return 0, 1  # as if one step had been rolled back: the search goes on with another working set
         t = self.columns.dot(self.xp.stack([choice.q for choice in proposed], axis=1))
-        for n_accepted, choice in enumerate(proposed):
-            if n_accepted and self._best_of_all() != choice.feature:
-                return n_accepted, len(proposed)
-            yield self._accept(choice, t[:, n_accepted])
+        n_together = 1
+        if not is_numpy_namespace(self.xp) and self.Y.shape[1] == 1:
+            n_together = max(1, _VERIFIED_ELEMENTS // self.columns.n_candidates)
+        for some in blocks(len(proposed), n_together):
+            if some.start and self._best_of_all() != proposed[some.start].feature:
+                return some.start, len(proposed)
+            choices = proposed[some]
+            if len(choices) == 1:
+                yield self._accept(choices[0], t[:, some.start])
+                continue
+            accepted = self._accept_together(choices, t[:, some])
+            yield from accepted
+            if len(accepted) < len(choices):
+                return some.start + len(accepted), len(proposed)
         return len(proposed), len(proposed)
 
     def _form_working_set(self) -> np.ndarray:
@@ -239,7 +228,7 @@ class OrthogonalSearch:
         if whitener is None:
             return np.empty(0, dtype=np.int64)
         criterion = self._criterion(self.projected, whitener)
-        first = self._argmax_lowest_index(self.projected, whitener, criterion)
+        first = self._best(self.projected, whitener, criterion)
         if first < 0:
             return np.empty(0, dtype=np.int64)
         values = to_numpy(criterion)
@@ -254,10 +243,9 @@ class OrthogonalSearch:
         Y, n_basis = self.Y, len(self.basis)
         proposed: list[_Choice] = []
         while len(proposed) < n_steps and (choice := self._choose(projected, working_set, local)) is not None:
-            projection = choice.q @ self.Y
             place = int(np.searchsorted(working_set, choice.feature))
-            projected = projected.project_out(choice.q @ local, projection, place)
-            self._extend_basis(choice.q, projection)
+            projected = projected.project_out(choice.q @ local, choice.projection, place)
+            self._extend_basis(choice.q, choice.projection)
             proposed.append(choice)
         del self.basis[n_basis:]
         self.Y = Y
@@ -268,11 +256,63 @@ class OrthogonalSearch:
         whitener = self._whitener()
         if whitener is None:
             return -1
-        return self._argmax_lowest_index(self.projected, whitener, self._criterion(self.projected, whitener))
+        return self._best(self.projected, whitener, self._criterion(self.projected, whitener))
+
+    def _accept_together(self, choices: Sequence[_Choice], t: Array) -> list[Direction]:
+        """Those of several steps that the search over all candidates makes, the first always; for one target."""
+        xp = self.xp
+        Q = xp.stack([choice.q for choice in choices], axis=1)
+        projections = Q.T @ self.Y[:, 0]
+        places = np.array([choice.feature for choice in choices])
+        along = CandidatesAlongSteps.after(xp, self.projected, t, projections, places)
+        explained = xp.cumulative_sum(Q * projections[None, :], axis=1)
+        residuals = xp.concat([self.Y, self.Y - explained[:, :-1]], axis=1)
+        smallest = xp.sqrt(xp.sum(residuals * residuals, axis=0)) / self._target_size
+        best, counts = along.best_of_each(xp, smallest, self._rounding, project_candidates=self.project_candidates)
+        cosines = Q.T @ xp.stack([*self.basis, *(choice.q for choice in choices)], axis=1)
+        numbers = to_numpy(xp.concat([projections[:, None], smallest[:, None], xp.abs(cosines)], axis=1))
+        is_made = (best == places) & ((numbers[:, 1] * self._target_size) ** 2 > self._explained)
+        is_made[0] = True
+        n_made = is_made.size if is_made.all() else int(is_made.argmin())
+        made = [
+            self._direction(choice, along, step, counts, numbers[step], n_made)
+            for step, choice in enumerate(choices[:n_made])
+        ]
+        self.projected = along.at(n_made)
+        self.basis += [choice.q for choice in choices[:n_made]]
+        self.Y = self.Y - explained[:, n_made - 1 : n_made]
+        return made
+
+    def _direction(
+        self,
+        choice: _Choice,
+        along: CandidatesAlongSteps,
+        step: int,
+        counts: np.ndarray,
+        numbers: np.ndarray,
+        n_made: int,
+    ) -> Direction:
+        """One of several steps, given how many candidates remain along them, q' Y and cosines with the basis."""
+        redundant = np.empty(0, dtype=np.int64)
+        if counts[step] - counts[step + 1] > 1:
+            redundant = np.flatnonzero(to_numpy(along.remaining[step, :] & ~along.remaining[step + 1, :]))
+        earlier = numbers[2 : 2 + len(self.basis) + step]
+        return Direction(
+            feature=choice.feature,
+            cos2=choice.cos2,
+            n_candidates=int(counts[step]),
+            n_targets=choice.n_targets,
+            q=choice.q,
+            loading=choice.loading,
+            projection=numbers[:1],
+            redundant=redundant[redundant != choice.feature],
+            orthogonality_loss=float(earlier.max(initial=0.0)),
+            n_following=n_made - step - 1,
+        )
 
     def _accept(self, choice: _Choice, t: Array) -> Direction:
         """Project the direction q of a step out of the candidates, given t = Z' q, and out of Y."""
-        projection = choice.q @ self.Y
+        projection = choice.projection
         before, self.projected = self.projected, self.projected.project_out(t, projection, choice.feature)
         xp = self.xp
         leaving = before.remaining & ~self.projected.remaining
@@ -306,43 +346,34 @@ class OrthogonalSearch:
         unexplained = values**2 > max(self._explained, (DEPENDENT * values[0]) ** 2)
         if not unexplained.any():
             return None
-        matrix = self.columns.as_array(vectors.T[:, unexplained] / values[unexplained])
+        matrix = vectors.T[:, unexplained] / values[unexplained]
         return _Whitener(matrix, float(values[unexplained][-1]) / self._target_size)
 
     def _single_whitener(self) -> _Whitener | None:
-        """The same for one target: a number, of which nothing is moved to a device but its value."""
+        """The same for one target: a number."""
         norm = float(self.xp.sum(self.Y * self.Y)) ** 0.5
         if norm**2 <= self._explained:
             return None
-        matrix = self.xp.full((1, 1), 1.0 / norm, dtype=self.columns.accumulator, device=self.columns.device)
-        return _Whitener(matrix, norm / self._target_size)
+        return _Whitener(np.array([[1.0 / norm]]), norm / self._target_size)
+
+    def _whitened(self, values: Array, whitener: _Whitener) -> Array:
+        """``values matrix``; for one target a product with a number, for which nothing is moved to a device."""
+        if whitener.matrix.shape == (1, 1):
+            return values * float(whitener.matrix[0, 0])
+        return values @ self.columns.as_array(whitener.matrix)
 
     def _criterion(self, projected: ProjectedCandidates, whitener: _Whitener) -> Array:
         """cos^2 of every candidate with P Y; -1 for those that are excluded or redundant."""
         xp = self.xp
-        if whitener.matrix.shape == (1, 1):
-            explained = (projected.num[:, 0] * whitener.matrix[0, 0]) ** 2
-        else:
-            explained = xp.sum((projected.num @ whitener.matrix) ** 2, axis=1)
+        whitened = self._whitened(projected.num, whitener)
+        explained = whitened[:, 0] ** 2 if whitener.rank == 1 else xp.sum(whitened**2, axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):  # a redundant candidate may have a norm2 of zero
             criterion = explained / (projected.norm2 if self.project_candidates else projected.initial_norm2)
-        return xp.where(projected.remaining, criterion, -xp.ones_like(criterion))
+        return xp.where(projected.remaining, criterion, xp.full_like(criterion, -1.0))
 
-    def _argmax_lowest_index(self, projected: ProjectedCandidates, whitener: _Whitener, criterion: Array) -> int:
-        """Place of the largest criterion, -1 if no candidate remains; ties, up to rounding, go to the lowest index.
-
-        The relative rounding grows with ``|| z_j ||^2 / || P z_j ||^2`` (norm2 is a difference) and with
-        ``|| Y || / || P Y ||`` (so is num).
-        """
-        xp = self.xp
-        best = xp.max(criterion)
-        near = xp.nonzero((criterion >= best * (1 - _LARGEST_TIE)) & (criterion >= 0))[0]
-        if near.shape[0] <= 1:
-            return int(near[0]) if near.shape[0] else -1
-        cancellation = xp.take(projected.initial_norm2, near) / xp.take(projected.norm2, near)
-        rounding = self._tie + self._rounding * (cancellation + cancellation**0.5 / whitener.smallest)
-        tied = xp.take(criterion, near) * (1 + rounding) >= best
-        return int(near[int(xp.argmax(xp.astype(tied, xp.int8)))])
+    def _best(self, projected: ProjectedCandidates, whitener: _Whitener, criterion: Array) -> int:
+        """Place of the largest criterion, -1 if no candidate remains; ties go to the lowest index."""
+        return argmax_lowest_index(self.xp, projected, criterion, self._rounding, whitener.smallest)
 
     def _choose(self, projected: ProjectedCandidates, features: np.ndarray, local: Array | None) -> _Choice | None:
         """The best of some candidates with its exact direction; None if none remains or Y is explained.
@@ -355,27 +386,25 @@ class OrthogonalSearch:
         if whitener is None:
             return None
         criterion = self._criterion(projected, whitener)
-        while (place := self._argmax_lowest_index(projected, whitener, criterion)) >= 0:
+        while (place := self._best(projected, whitener, criterion)) >= 0:
             j = int(features[place])
             z = self.columns.columns(np.array([j]))[:, 0] if local is None else local[:, place]
             q, loading = self._orthogonalize(z)
-            known = [self._cos2_with_target(q, whitener), projected.initial_norm2[place], criterion[place]]
-            cos2, initial_norm2, estimate = to_numpy(self.xp.stack(known)).tolist()
-            norm2, cos2 = loading[-1] ** 2, min(cos2, 1.0)
+            projection = q @ self.Y
+            known = self.xp.stack([projected.initial_norm2[place], criterion[place]])
+            *shares, initial_norm2, estimate = to_numpy(self.xp.concat([projection, known])).tolist()
+            norm2, cos2 = loading[-1] ** 2, _squared_cosine(shares, whitener)
             if norm2 > self.tol * initial_norm2:
                 exact = cos2 if self.project_candidates else cos2 * norm2 / initial_norm2
                 if exact >= 0.999 * estimate:
-                    return _Choice(j, q, loading, cos2, int(whitener.matrix.shape[1]))
+                    return _Choice(j, q, loading, projection, cos2, whitener.rank)
                 criterion[place] = exact
                 projected.norm2[place] = norm2
-                projected.num[place, :] = loading[-1] * (q @ self.Y)
+                projected.num[place, :] = loading[-1] * projection
             else:
                 criterion[place] = -1.0
                 projected.exclude(place)
         return None
-
-    def _cos2_with_target(self, q: Array, whitener: _Whitener) -> Array:
-        return self.xp.sum(((q @ self.Y) @ whitener.matrix) ** 2)
 
     def _orthogonalize(self, z: Array) -> tuple[Array, np.ndarray]:
         """``P z`` as a unit vector, and the coordinates of ``z`` on the basis and on it; twice is enough."""
@@ -417,18 +446,17 @@ class OrthogonalSearch:
         choice = self._given(feature)
         if choice is None:
             return False
-        projection = choice.q @ self.Y
-        self._pending.append((choice, projection))
-        self._extend_basis(choice.q, projection)
+        self._pending.append(choice)
+        self._extend_basis(choice.q, choice.projection)
         return True
 
     def update_candidates(self) -> None:
         """Project the features of :meth:`select` out of the candidates, in one pass over the table."""
         if not self._pending:
             return
-        t = self.columns.dot(self.xp.stack([choice.q for choice, _ in self._pending], axis=1))
-        for step, (choice, projection) in enumerate(self._pending):
-            self.projected = self.projected.project_out(t[:, step], projection, choice.feature)
+        t = self.columns.dot(self.xp.stack([choice.q for choice in self._pending], axis=1))
+        for step, choice in enumerate(self._pending):
+            self.projected = self.projected.project_out(t[:, step], choice.projection, choice.feature)
         self._pending = []
 
     def _given(self, j: int) -> _Choice | None:
@@ -437,8 +465,9 @@ class OrthogonalSearch:
         q, loading = self._orthogonalize(self.columns.columns(np.array([j]))[:, 0])
         if whitener is None or loading[-1] ** 2 <= self.tol * float(self.projected.initial_norm2[j]):
             return None
-        cos2 = min(float(self._cos2_with_target(q, whitener)), 1.0)
-        return _Choice(j, q, loading, cos2, int(whitener.matrix.shape[1]))
+        projection = q @ self.Y
+        cos2 = _squared_cosine(to_numpy(projection), whitener)
+        return _Choice(j, q, loading, projection, cos2, whitener.rank)
 
     def remaining_columns(self) -> np.ndarray:
         """Candidates that are neither selected nor redundant."""
@@ -447,7 +476,7 @@ class OrthogonalSearch:
     def target_basis(self) -> np.ndarray:
         """Orthonormal basis of the columns of ``P Y``; without columns if Y is explained."""
         whitener = self._whitener()
-        return to_numpy(self.Y[:, :0] if whitener is None else self.Y @ whitener.matrix)
+        return to_numpy(self.Y[:, :0] if whitener is None else self._whitened(self.Y, whitener))
 
     def explained_of(self, bases: Sequence[np.ndarray]) -> Array:
         """The criterion of every candidate for each of other targets, orthonormal and off the basis.
@@ -477,3 +506,8 @@ class OrthogonalSearch:
             counts[b] = int(xp.sum(xp.astype(reached, xp.int64)))
             start += U.shape[1]
         return counts
+
+
+def _squared_cosine(projection: Sequence[float] | np.ndarray, whitener: _Whitener) -> float:
+    """Of a unit vector q with P Y, given q' Y."""
+    return min(float(np.sum((np.asarray(projection) @ whitener.matrix) ** 2)), 1.0)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tamis.engine import CompressedColumns, RowErrors, shape_of
-from tamis.kernels.arrays.columns import Columns, to_numpy
+from tamis.kernels.arrays.columns import Array, Columns, to_numpy
 from tamis.kernels.arrays.shapes import MomentWeights, shape_from, standard_moments
 from tamis.kernels.arrays.tolerances import FULL_LEVERAGE
 from tamis.kernels.solvers.group_search import ColumnDirection, GroupDirection
@@ -59,26 +59,51 @@ def errors_in_rows(
     total2 = float(xp.sum(residual**2))
     weights = MomentWeights.of(columns.sqrt_weight)
     shape = shape_from(to_numpy(standard_moments(residual, weights))) if with_shape else None
-    for step in directions:
-        before = {} if shape is None else {"residual_shape": shape}
-        for each in directions_of(step):
-            q = columns.as_array(each.q) if isinstance(each, ColumnDirection) else each.q
-            residual = residual - q[:, None] * (q @ residual)[None, :]
-            leverage = leverage + q**2
+    for batch in _accepted_together(directions):
+        residuals, leverages = _along(columns, residual, leverage, batch)
+        residual, leverage = residuals[:, -1, :], leverages[:, -1]
         # the leave-one-out error of a row is residual / (1 - leverage), infinite where only the row predicts itself
-        factor = 1 - leverage
-        residual2 = xp.sum(residual**2, axis=1)
+        factor = 1 - leverages
+        residual2 = xp.sum(residuals**2, axis=2)
         is_full = factor <= FULL_LEVERAGE
         left_out = residual2 / xp.where(is_full, xp.ones_like(factor), factor) ** 2
-        n_full = xp.sum(xp.astype(is_full, residual2.dtype))
-        # all numbers at once: an accelerator is waited for once
-        numbers = xp.stack([xp.sum(residual2), xp.sum(left_out), n_full])
+        n_full = xp.sum(xp.astype(is_full, residual2.dtype), axis=0)
+        numbers = xp.stack([xp.sum(residual2, axis=0), xp.sum(left_out, axis=0), n_full])
         if with_shape:
-            numbers = xp.concat([numbers, xp.reshape(standard_moments(residual, weights), (-1,))])
-        left, press, n_full, *moments = to_numpy(numbers).tolist()
-        if with_shape:
-            shape = shape_from(np.reshape(moments, (3, -1)))
-        yield step, {"r2": 1.0 - left / total2, "press": np.inf if n_full else press / columns.total} | before
+            moments = standard_moments(xp.reshape(residuals, (residuals.shape[0], -1)), weights)
+            numbers = xp.concat([numbers, moments], axis=1)
+        found = to_numpy(numbers)  # all at once: an accelerator is waited for once
+        shapes = found[:, len(batch) :].reshape(3, len(batch), -1)
+        for place, step in enumerate(batch):
+            before = {} if shape is None else {"residual_shape": shape}
+            left, press, n_full = found[:, place].tolist()
+            yield step, {"r2": 1.0 - left / total2, "press": np.inf if n_full else press / columns.total} | before
+            if with_shape:
+                shape = shape_from(shapes[:, place])
+
+
+def _accepted_together(
+    directions: Iterable[Direction | GroupDirection | Idle],
+) -> Iterator[list[Direction | GroupDirection | Idle]]:
+    """Steps in turn, with those that a search has accepted at the same time, whose errors cost no further search."""
+    steps = iter(directions)
+    for step in steps:
+        yield [step, *islice(steps, step.n_following if isinstance(step, Direction) else 0)]
+
+
+def _along(
+    columns: Columns, residual: Array, leverage: Array, batch: Sequence[Direction | GroupDirection | Idle]
+) -> tuple[Array, Array]:
+    """Residuals of the targets and leverages of the rows after each step, with the steps along the second axis."""
+    xp = columns.xp
+    added = [each for step in batch for each in directions_of(step)]
+    if not added:
+        return residual[:, None, :], leverage[:, None]
+    Q = xp.stack([columns.as_array(each.q) if isinstance(each, ColumnDirection) else each.q for each in added], axis=1)
+    explained = xp.cumulative_sum(Q[:, :, None] * (Q.T @ residual)[None, :, :], axis=1)
+    residuals, leverages = residual[:, None, :] - explained, leverage[:, None] + xp.cumulative_sum(Q * Q, axis=1)
+    # a group, which adds several directions, is a batch of its own
+    return residuals[:, -len(batch) :, :], leverages[:, -len(batch) :]
 
 
 def errors_of_tall(
