@@ -18,7 +18,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import LinearSVC
 
 from bench.process import timed
-from bench.table import Targets, show
+from bench.table import Targets, note, show
 from tamis import (
     RFE,
     CorrelationScore,
@@ -34,11 +34,13 @@ from tamis import (
     PivotedQR,
 )
 from tamis.base import Candidates
+from tamis.datasets import load, names
 from tamis.kernels.neighbors.approximate import approximate_neighbors
 from tamis.kernels.neighbors.search import nearest_neighbors
 
 N_TURNS = 5
 N_FEATURES = 50
+REAL_SETS = ("arcene", "tox171", "prostate_ge")  # wide tables of the thesis
 PEER_ROUNDS = 3  # rounds of scikit-learn's RFE that are run; its time is that of all, at the mean of these
 
 
@@ -245,6 +247,10 @@ def neighbors(targets: Targets, quick: bool) -> dict[str, Any]:
         + 0.1 * rng.standard_normal((n, d)),
         f"one row 100 times as far, {outlying.shape[0]} x {outlying.shape[1]}": outlying,
     }
+    if missing := [name for name in REAL_SETS if name not in names()]:
+        note(f"data sets missing, set TAMIS_DATA to their folder: {', '.join(missing)}")
+    for name in () if quick else [name for name in REAL_SETS if name in names()]:
+        tables[name] = load(name).X
     rows, found = [], {}
     for name, X in tables.items():
         seconds = race(
