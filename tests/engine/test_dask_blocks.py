@@ -12,6 +12,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from tamis import CorrelationScore, FisherScore, GramSchmidt, MaxVariance, ReliefF, TableSelector
 from tamis.engine import DaskBlocks
@@ -69,6 +70,24 @@ def test_empty_chunks_are_passed_over():
     assert GramSchmidt(stop=2).fit(array, y).order_[:2].tolist() == [0, 3]
 
 
+def test_partitions_are_read_by_the_names_of_their_columns():
+    X, y = a_table()
+    frame = pd.DataFrame(X, columns=list("abcdefghij"))
+    parts = [frame[:2000], frame[2000:][list("jihgfedcba")]]
+    collection = dd.from_map(lambda place: parts[place], range(2), meta=frame[:0])
+    expected = CorrelationScore(stop=2).fit(X, y).scores_
+    np.testing.assert_allclose(CorrelationScore(stop=2).fit(collection, y).scores_, expected, rtol=1e-8)
+
+
+def test_chunks_of_sparse_matrices_are_read():
+    X, y = a_table()
+    X *= X > 0
+    chunks = da.from_array(X, chunks=(900, 10)).map_blocks(sparse.csr_matrix)
+    expected = GramSchmidt(stop=3).fit(X, y)
+    found = GramSchmidt(stop=3).fit(chunks, y)
+    np.testing.assert_array_equal(found.order_, expected.order_)
+
+
 def test_single_precision_and_whole_numbers():
     X, y = a_table()
     assert DaskBlocks(da.from_array(X.astype(np.float32))).dtype == np.float32
@@ -96,7 +115,7 @@ def test_what_is_no_table_of_numbers_is_refused(X, message):
 def test_missing_entries_are_refused_by_name():
     X, y = a_table()
     X[17, 4] = np.nan
-    with pytest.raises(ValueError, match="column 'x4' holds 1 missing value"):
+    with pytest.raises(ValueError, match=r"column 'x4' holds 1 missing value; .* X\.fillna\(X\.mean\(\)\)"):
         GramSchmidt().fit(da.from_array(X, chunks=(900, 10)), y)
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, feather, parquet
 
-from tamis import GramSchmidt
+from tamis import GramSchmidt, TableSelector
 from tamis.engine import FileTable, TextLayout
 from tamis.engine import _file_blocks as file_blocks_module
 from tamis.engine._file_blocks import read_ahead
@@ -182,3 +182,25 @@ def test_files_are_taken_without_asking_for_blocks(tmp_path):
     parquet.write_table(table, tmp_path / "t.parquet")
     y = table.column("x3").to_numpy()
     assert GramSchmidt(stop=1).fit(FileTable(tmp_path / "t.parquet"), y).get_feature_names_out().tolist() == ["x3"]
+
+
+@pytest.mark.parametrize("selector", [GramSchmidt(stop=1), TableSelector(GramSchmidt(stop=1))])
+def test_the_kept_columns_of_files_are_files_again(selector, tmp_path):
+    table = a_table().select(["x0", "x1", "x3"])
+    parquet.write_table(table, tmp_path / "t.parquet")
+    files = FileTable(tmp_path / "t.parquet")
+    kept = selector.fit(files, table.column("x3").to_numpy()).transform(files)
+    assert kept.column_names == ("x3",)
+    with pytest.raises(ValueError, match="are not those, or not in the order"):
+        selector.transform(files.select(["x3", "x0", "x1"]))
+
+
+def test_advice_on_missing_values_in_files_can_be_followed(tmp_path):
+    values = np.random.RandomState(0).standard_normal((50, 2))
+    y = values[:, 1].copy()
+    values[3, 0] = np.nan
+    parquet.write_table(pa.table(list(values.T), names=["a", "b"]), tmp_path / "t.parquet")
+    files = FileTable(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"TableSelector\(GramSchmidt\(\)\)\.fit\(files\.select\(columns\), y\)"):
+        GramSchmidt().fit(files.blocks(["a", "b"]), y)
+    assert TableSelector(GramSchmidt()).fit(files.select(["a", "b"]), y).get_feature_names_out().tolist() == ["b"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tamis import (
+    RFE,
     CorrelationScore,
     ElasticNet,
     FeatureMedoids,
@@ -21,10 +22,12 @@ from tamis import (
     ReliefF,
     SparseGroupLasso,
 )
+from tamis.assess import fit_score
 from tamis.base import NothingKeptWarning
 from tamis.base._row_blocks import TAKE_ROW_BLOCKS
 from tamis.dictionary import Monomials
-from tamis.stop import FITPlateau, IntrinsicDimension, MonteCarloProbe, Probe
+from tamis.dimension import TwoNN
+from tamis.stop import CrossValidation, FITPlateau, IntrinsicDimension, MonteCarloProbe, Probe
 from tests.oracles.row_blocks import ListBlocks
 
 NAMES = [f"column {j}" for j in range(12)]
@@ -153,12 +156,63 @@ def test_permuting_within_one_block_is_permuting_all_rows():
     np.testing.assert_allclose(in_blocks.stop_.curve[: n + 1], in_memory.stop_.curve[: n + 1], atol=0.12)
 
 
-@pytest.mark.parametrize("rule", [FITPlateau(), IntrinsicDimension()])
-def test_rules_that_compare_rows_see_a_sample_and_say_so(rule):
+@pytest.mark.parametrize(
+    ("rule", "n_seen"), [(FITPlateau(), 1000), (FITPlateau(max_samples=1500), 1500), (IntrinsicDimension(), 2000)]
+)
+def test_rules_that_compare_rows_see_a_sample_and_say_so(rule, n_seen):
     X, _ = a_table()
     found = MaxVariance(stop=rule).fit(blocks(X))
-    assert "(on 2000 of 3000 rows)" in found.stop_.reason
+    assert f"(on {n_seen} of 3000 rows)" in found.stop_.reason
     assert found.n_features_ >= 1
+
+
+@pytest.mark.parametrize("n_rows", [900, 3000])
+def test_the_plateau_is_that_of_the_same_rows_in_memory(n_rows):
+    X, _ = a_table(n=n_rows)
+    in_memory, in_blocks = (MaxVariance(stop=FITPlateau()).fit(each) for each in (X, ListBlocks(X, [400])))
+    assert in_blocks.n_features_ == in_memory.n_features_
+    np.testing.assert_allclose(in_blocks.stop_.curve, in_memory.stop_.curve, rtol=1e-9)
+    assert ("rows)" in in_blocks.stop_.reason) == (n_rows > 1000)
+
+
+@pytest.mark.parametrize("cv", [None, [(np.arange(100), np.arange(100, 200)), (np.arange(100, 200), np.arange(100))]])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_rows_of_weight_zero_do_not_count_in_folds(cv, grouped):
+    rng = np.random.RandomState(1)
+    X = rng.standard_normal((200, 12))
+    y = X[:, 0] + 0.3 * X[:, 1] + rng.standard_normal(200)
+    weight = np.where(np.arange(200) % 20, 1.0, 0.0)
+    groups = np.arange(200) // 7 if grouped and cv is None else None
+    in_memory, in_blocks = (
+        Lasso(cv=cv).fit(each, y, sample_weight=weight, row_groups=groups) for each in (X, ListBlocks(X, [50]))
+    )
+    assert in_blocks.alpha_ == pytest.approx(in_memory.alpha_, rel=1e-8)
+    assert in_blocks.n_features_ == in_memory.n_features_
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6])
+def test_without_an_intercept_columns_far_from_zero_have_the_shape_of_the_rows(offset):
+    for seed in range(10):
+        rng = np.random.RandomState(seed)
+        X = rng.standard_normal((300, 5))
+        X[:, 4] += offset
+        y = 0.12 * X[:, 0] + X[:, 1] + rng.standard_normal(300) + 0.13 * X[:, 4] / offset
+        in_memory, in_blocks = (GramSchmidt(fit_intercept=False).fit(each, y) for each in (X, ListBlocks(X, [70])))
+        assert in_blocks.stop_.reason == in_memory.stop_.reason
+
+
+def test_advice_on_rules_can_be_followed():
+    X, y = a_table()
+    with pytest.raises(ValueError, match=r"CrossValidation needs the rows in memory.*; use a number of features"):
+        RFE("ridge", stop=CrossValidation()).fit(blocks(X), y)
+    with pytest.raises(ValueError, match=r"Probe, FisherTest, LeaveOneOut\) or a number of features"):
+        GramSchmidt(stop=CrossValidation()).fit(blocks(X), y)
+
+
+@pytest.mark.parametrize("call", [TwoNN().fit, lambda X: fit_score(X, [0])])
+def test_what_needs_rows_in_memory_says_so(call):
+    with pytest.raises(ValueError, match="needs rows in memory here, and X is read in blocks"):
+        call(blocks(a_table()[0]))
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,14 @@ from tamis.base._nothing_kept import warn_of_nothing_kept
 from tamis.base._progress import interruption, note_interruption
 from tamis.base._ranking import Ranking, StopDecision
 from tamis.base._refuse_weights import refuse_weights
-from tamis.base._row_blocks import gather_target, is_in_blocks, open_blocks, take_dask_columns, watched
+from tamis.base._row_blocks import (
+    gather_target,
+    is_in_blocks,
+    open_blocks,
+    take_dask_columns,
+    take_file_columns,
+    watched,
+)
 from tamis.base._rules import StoppingRule, rule_class
 from tamis.base._summary import as_frame, as_html, summary_columns
 from tamis.base._validation import (
@@ -49,7 +56,7 @@ from tamis.base._validation import (
     frame_library,
     known_names,
 )
-from tamis.engine import BlankedBlocks, RowBlocks, is_dask
+from tamis.engine import BlankedBlocks, FileTable, RowBlocks, is_dask
 from tamis.kernels.arrays.columns import blank_columns
 from tamis.kernels.arrays.targets import describe_target, infer_task, looks_like_counts
 from tamis.kernels.arrays.transfer import from_numpy
@@ -412,11 +419,13 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             return undecided
         try:
             rng = self._rule_rng(rule)
-            if not candidates.in_blocks or rule.max_rows_in_blocks is None:
+            most = rule.max_rows_in_blocks() if candidates.in_blocks else None
+            if most is None:
                 return rule.decide(self, ranking, candidates, y, rng)
-            n_rows = min(rule.max_rows_in_blocks, candidates.table.shape[0])
-            decision = rule.decide(self, ranking, *_row_sample(candidates, y, n_rows, rng), rng)
-            return replace(decision, reason=f"{decision.reason} (on {n_rows} of {candidates.table.shape[0]} rows)")
+            n_rows = candidates.table.shape[0]
+            decision = rule.decide(self, ranking, *_row_sample(candidates, y, min(most, n_rows), rng), rng)
+            some = f" (on {most} of {n_rows} rows)" if most < n_rows else ""
+            return replace(decision, reason=decision.reason + some)
         except KeyboardInterrupt:
             if self.one_shot or not note_interruption(self, f"interrupted before {name} could decide"):
                 raise
@@ -580,7 +589,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         return np.asarray(move_to(self.support_, xp=np, device="cpu"))
 
     def transform(self, X: Any) -> Any:
-        """Keep the selected columns of ``X``; a dask collection stays one.
+        """Keep the selected columns of ``X``; a dask collection or a table of files stays one.
 
         Parameters
         ----------
@@ -591,6 +600,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         table of shape (n_samples, n_selected)
         """
         check_is_fitted(self)
+        if isinstance(X, FileTable):
+            return take_file_columns(self, X, self._get_support_mask())
         if is_dask(X) and "dask" in self.provides:
             return take_dask_columns(self, X, self._get_support_mask())
         if "array_api" in self.provides:
@@ -650,8 +661,9 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
 def _row_sample(
     candidates: Candidates, y: np.ndarray | None, n_rows: int, rng: np.random.RandomState
 ) -> tuple[Candidates, np.ndarray | None]:
-    """Some rows, drawn at random, of a table that is read in blocks."""
-    rows = np.sort(rng.choice(candidates.table.shape[0], n_rows, replace=False))
+    """Some rows, drawn at random, of a table that is read in blocks, or all of them."""
+    n_all = candidates.table.shape[0]
+    rows = np.arange(n_all) if n_rows == n_all else np.sort(rng.choice(n_all, n_rows, replace=False))
     return candidates.sample_rows(rows), None if y is None else y[rows]
 
 

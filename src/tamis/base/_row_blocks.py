@@ -10,7 +10,7 @@ import numpy as np
 
 from tamis.base._progress import track
 from tamis.base._validation import check_one_target, check_targets, describe_non_finite, known_names
-from tamis.engine import DaskBlocks, FileTable, NonFiniteError, RowBlocks, is_dask
+from tamis.engine import DaskBlocks, FileBlocks, FileTable, NonFiniteError, RowBlocks, is_dask
 
 if TYPE_CHECKING:
     from tamis.base._ranker import Ranker
@@ -86,9 +86,28 @@ def watched(ranker: Ranker, blocks: RowBlocks) -> Iterator[None]:
     try:
         yield
     except NonFiniteError as error:
-        raise ValueError(describe_non_finite(ranker, error.n_missing, error.n_infinite)) from error
+        cure = _cure_of_missing(ranker, blocks)
+        raise ValueError(describe_non_finite(ranker, error.n_missing, error.n_infinite, cure)) from error
     finally:
         blocks.watch = before
+
+
+def _cure_of_missing(ranker: Ranker, blocks: RowBlocks) -> str:
+    """What to do about missing values of a table that is read in blocks, in words."""
+    if isinstance(blocks, DaskBlocks):
+        return ": X.fillna(X.mean()) of a data frame; or read the files in blocks, which fills and marks them"
+    if isinstance(blocks, FileBlocks):
+        name = type(ranker).__name__
+        return f": TableSelector({name}()).fit(files.select(columns), y), which also marks where they were"
+    return ""
+
+
+def take_file_columns(ranker: Any, X: FileTable, mask: np.ndarray) -> FileTable:
+    """Some columns of a table of files, which stays one."""
+    known = known_names(ranker)
+    if known is None or list(X.column_names) != [str(name) for name in known]:
+        raise ValueError(f"the columns of X are not those, or not in the order, that {type(ranker).__name__} has seen")
+    return X.select([name for name, is_kept in zip(X.column_names, mask, strict=True) if is_kept])
 
 
 def take_dask_columns(ranker: Any, X: Any, mask: np.ndarray) -> Any:

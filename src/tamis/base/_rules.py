@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 _OF_CANDIDATES = {
     COLUMNS: "judges columns of X, and {ranker} ranks features of a dictionary; use Probe or a number of features",
     UNGROUPED: "counts single columns and takes no {noun}s{several}; use CrossValidation or a number of {noun}s",
-    ROWS: "needs the rows in memory, and they are read in blocks; use a rule that reads the path (Probe, FisherTest, "
-    "LeaveOneOut) or a number of features",
+    ROWS: "needs the rows in memory, and they are read in blocks; use {of_path}a number of features",
     PERMUTED_COPIES: "permutes the columns of X and cannot see those of a dictionary; use Probe",
 }
 
@@ -35,7 +34,6 @@ class StoppingRule(BaseEstimator):
 
     requires: ClassVar[frozenset[str]] = frozenset()
     reads_ranking_only: ClassVar[bool] = False  # and not the table: it can also cut, at once, what Ctrl-C ended
-    max_rows_in_blocks: ClassVar[int | None] = None  # of a table read in blocks, of which it sees so many; None: all
     _registry: ClassVar[dict[str, type[StoppingRule]]] = {}
     _parameter_constraints: ClassVar[dict] = {}
 
@@ -61,8 +59,10 @@ class StoppingRule(BaseEstimator):
         missing = self.requires - ranker.provides - candidates.provides
         if of_candidates := missing & _OF_CANDIDATES.keys():
             several = " that are encoded as several" if candidates.noun == "column" else ""
+            is_linear = "nested_linear" in ranker.provides
+            of_path = "a rule that reads the path (Probe, FisherTest, LeaveOneOut) or " if is_linear else ""
             why = _OF_CANDIDATES[min(of_candidates)].format(
-                ranker=type(ranker).__name__, noun=candidates.noun, several=several
+                ranker=type(ranker).__name__, noun=candidates.noun, several=several, of_path=of_path
             )
             raise ValueError(f"{type(self).__name__} {why}")
         if missing:
@@ -71,6 +71,10 @@ class StoppingRule(BaseEstimator):
                 f"{type(self).__name__} needs a ranker that provides {', '.join(sorted(missing))}, which "
                 f"{type(ranker).__name__} does not; use {others}, which work with any ranker"
             )
+
+    def max_rows_in_blocks(self) -> int | None:
+        """How many rows of a table that is read in blocks it looks at, at most; None where it needs none of them."""
+        return None
 
     def most(self, n_candidates: int) -> int | None:
         """Upper bound on how many candidates can be kept, if known beforehand."""

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from tamis._sklearn import check_sample_weight, get_namespace, is_numpy_namespace, move_to, num_samples, safe_indexing
 from tamis.base._target_values import check_target_values
-from tamis.engine import RowBlocks
+from tamis.engine import FileTable, RowBlocks
 from tamis.kernels.arrays.blocks import blocks
 
 # Methods that provide "several_targets", for the error of the others.
@@ -41,6 +41,11 @@ def check_table(
 ) -> tuple[Any, np.ndarray | None]:
     """Validate a table, and a target unless it is "no_validation", for fitting."""
     supervised = not (isinstance(y, str) and y == "no_validation")
+    if isinstance(X, RowBlocks | FileTable):
+        raise ValueError(
+            f"{type(estimator).__name__} needs rows in memory here, and X is read in blocks of them: give an array, "
+            "for instance of some of the rows"
+        )
     _check_frame(X)
     if supervised and not several_targets:
         check_one_target(estimator, y)
@@ -309,20 +314,27 @@ def _check_finite(X: Any, estimator: BaseEstimator, *, allow_nan: bool) -> None:
             counts.append(_to_numpy(xp.sum(xp.astype(test_here(X), xp.int64), axis=0)))
     if allow_nan:
         counts[0] = np.zeros_like(counts[0])
-    if message := describe_non_finite(estimator, *counts):
+    n_missing, n_infinite = counts
+    if message := describe_non_finite(estimator, n_missing, n_infinite):
         raise ValueError(message)
 
 
-def describe_non_finite(estimator: BaseEstimator, n_missing: np.ndarray, n_infinite: np.ndarray) -> str:
-    """Which columns hold how many entries that are no numbers, and what to do; empty where there are none."""
+def describe_non_finite(
+    estimator: BaseEstimator, n_missing: np.ndarray, n_infinite: np.ndarray, suggestion: str | None = None
+) -> str:
+    """Which columns hold how many entries that are no numbers, and what to do; empty where there are none.
+
+    ``suggestion`` is for missing values, by default code for tables in memory.
+    """
     for counts, word, kind, cure in (
         (n_missing, "NaN", "missing", "impute"),
         (n_infinite, "infinity", "infinite", "replace"),
     ):
         if guilty := np.flatnonzero(counts).tolist():
             held = _holding({column_name(estimator, j): int(counts[j]) for j in guilty}, kind)
-            suggestion = _suggestion(estimator) if kind == "missing" else ""
-            return f"Input X contains {word}: {held}; {cure} or drop them first{suggestion}"
+            if suggestion is None:
+                suggestion = _suggestion(estimator)
+            return f"Input X contains {word}: {held}; {cure} or drop them first{suggestion * (kind == 'missing')}"
     return ""
 
 

@@ -246,7 +246,7 @@ def _compress(
     """Compressed columns from sums over the rows, or from the rows where sums lose digits."""
     _check_squares(sums, rows)
     n_features = rows.table.shape[1]
-    shapes = None if sums.powers is None else sums.shapes()
+    shapes = None if sums.powers is None else sums.shapes(about_mean=fit_intercept)
     products = sums.centered() if fit_intercept else sums.second
     norm2 = np.diagonal(products).copy()
     norm2[_is_constant(norm2, mean, sums.total)] = 0.0

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy import sparse
 
 from tamis.engine._row_blocks import Beside, RowBlocks, rows_of
 
@@ -64,11 +65,16 @@ class DaskBlocks(RowBlocks):
 
     def head(self, n_rows: int) -> np.ndarray:
         """The first rows."""
-        return np.asarray(self.array[:n_rows].compute())
+        return _dense(self.array[:n_rows].compute())
+
+
+def _dense(block: Any) -> np.ndarray:
+    """A block as an array of numpy; chunks may hold sparse matrices, of which numpy would make a single object."""
+    return block.toarray() if sparse.issparse(block) else np.asarray(block)
 
 
 def _look_at(task: Callable[..., T], block: np.ndarray, beside: list[Any]) -> T:
-    return task(np.asarray(block), *beside)
+    return task(_dense(block), *beside)
 
 
 def _merge_all(merge: Callable[[T, T], T], parts: list[T]) -> T:
@@ -113,14 +119,17 @@ def _array_of_frame(frame: Any) -> Any:
     values = dask.delayed(_values, pure=True)
     shapes = [(length, len(frame.columns)) for length in lengths]
     arrays = [
-        da.from_delayed(values(part, dtype), shape, dtype)
+        da.from_delayed(values(part, list(frame.columns), dtype), shape, dtype)
         for part, shape in zip(parts, shapes, strict=True)
         if shape[0]
     ]
     return da.concatenate(arrays) if arrays else da.zeros((0, len(frame.columns)))
 
 
-def _values(part: Any, dtype: np.dtype) -> np.ndarray:
+def _values(part: Any, columns: list[Any], dtype: np.dtype) -> np.ndarray:
+    """Entries of a partition, whose columns may be in an order of their own."""
+    if list(part.columns) != columns:
+        part = part[columns]
     return part.to_numpy(dtype=dtype)
 
 

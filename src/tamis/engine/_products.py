@@ -106,12 +106,17 @@ class ProductSums:
         is_constant = about_shift <= CONSTANT**2 * self.total * self.shift**2
         return bool(np.all((about_mean >= _WELL_SHIFTED * about_shift) | is_constant))
 
-    def shapes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Skewness and excess kurtosis of every column, from its powers about the shift; 0 for constant ones."""
+    def shapes(self, *, about_mean: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """Skewness and excess kurtosis of every column, from its powers about the shift; 0 for constant ones.
+
+        ``about_mean=False``: third and fourth moments about the shift, in units of the second.
+        """
         if self.powers is None:
             raise ValueError("powers were not summed")
         d, s2 = self.first / self.total, np.diagonal(self.second) / self.total
         s3, s4 = self.powers / self.total
+        if not about_mean:
+            d = np.zeros_like(d)
         variance = np.maximum(s2 - d**2, 0.0)
         third = s3 - 3 * d * s2 + 2 * d**3
         fourth = s4 - 4 * d * s3 + 6 * d**2 * s2 - 3 * d**4

@@ -23,11 +23,33 @@ def validation_folds(
 
     A number of folds is lowered to the rows of the smallest class, and folds are shuffled, always alike: tables are
     often sorted by their target. Folds that are given as rows speak of the table given to ``fit``, of which only
-    ``kept_rows`` are left.
+    ``kept_rows`` are left. Rows of weight zero, which only tables read in blocks still have, do not count: they are
+    added to the first fold, where they change nothing.
     """
     if classes is not None:
         y = np.searchsorted(classes, y)  # labels may be objects, which cannot be stratified
-    row_groups = candidates.row_groups
+    table, row_groups, weight = candidates.table, candidates.row_groups, candidates.sample_weight
+    if weight is None or np.all(weight > 0):
+        return _split(cv, table, y, classes, kept_rows, row_groups)
+    counted, weightless = np.flatnonzero(weight > 0), np.flatnonzero(weight == 0)
+    labels = None if row_groups is None else row_groups[counted]
+    folds = _split(cv, np.empty((counted.size, 0)), y[counted], classes, counted, labels)
+    if folds is None:
+        return None
+    folds = [(counted[train], counted[test]) for train, test in folds]
+    (train, test), *others = folds
+    return [(train, np.append(test, weightless)), *((np.append(each, weightless), out) for each, out in others)]
+
+
+def _split(
+    cv: Any,
+    table: Any,
+    y: np.ndarray,
+    classes: np.ndarray | None,
+    kept_rows: np.ndarray | None,
+    row_groups: np.ndarray | None,
+) -> list[tuple[np.ndarray, np.ndarray]] | None:
+    """The folds of rows that all count."""
     if row_groups is None and (cv is None or isinstance(cv, Integral)):
         fewest = len(y) // 2 if classes is None else int(np.bincount(y).min())
         n_folds = min(5 if cv is None else int(cv), fewest)
@@ -35,9 +57,7 @@ def validation_folds(
             return None
         kind = KFold if classes is None else StratifiedKFold
         cv = kind(n_folds, shuffle=True, random_state=0)
-    folds = split_rows(
-        cv, candidates.table, y, classifier=classes is not None, kept_rows=kept_rows, row_groups=row_groups
-    )
+    folds = split_rows(cv, table, y, classifier=classes is not None, kept_rows=kept_rows, row_groups=row_groups)
     if classes is not None:
         folds = [(train, test) for train, test in folds if np.unique(y[train]).size == classes.size]
     return folds or None

@@ -59,7 +59,6 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({COLUMNS})
-    max_rows_in_blocks: ClassVar[int | None] = 2000
 
     _parameter_constraints: ClassVar[dict] = {
         "tolerance": [Interval(Real, 0, None, closed="left")],
@@ -75,6 +74,10 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         self.n_neighbors = n_neighbors
         self.max_samples = max_samples
         self.random_state = random_state
+
+    def max_rows_in_blocks(self) -> int | None:
+        """As many as of a table in memory."""
+        return self.max_samples
 
     def enough(self, path: Sequence[Step]) -> bool:
         """A first look at some features; the ranker goes on if all of them are kept."""

@@ -17,6 +17,7 @@ from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.arrays.tolerances import ceil_count
 from tamis.kernels.neighbors.two_nn import measure_two_nn
 
+_ROWS_IN_BLOCKS = 2000  # that are looked at of a table that is read in blocks
 _FIRST_LOOK = 64  # features that a sequential ranker gives before they are counted
 
 
@@ -61,7 +62,6 @@ class IntrinsicDimension(StoppingRule, name="intrinsic-dimension"):
     """
 
     requires: ClassVar[frozenset[str]] = frozenset({UNGROUPED})
-    max_rows_in_blocks: ClassVar[int | None] = 2000
 
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [HasMethods("fit"), None],
@@ -73,6 +73,10 @@ class IntrinsicDimension(StoppingRule, name="intrinsic-dimension"):
         self.estimator = estimator
         self.multiple = multiple
         self.standardize = standardize
+
+    def max_rows_in_blocks(self) -> int | None:
+        """A sample: the distances of all pairs of rows are compared."""
+        return _ROWS_IN_BLOCKS
 
     def enough(self, path: Sequence[Step]) -> bool:
         """A first look at some features; the ranker goes on if the dimension asks for all of them."""

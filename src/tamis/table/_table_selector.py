@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._sklearn import HasMethods, InvalidParameterError, StrOptions, fit_context
 from tamis.base import GROUPS_CONSTRAINT, Ranker, StopDecision
-from tamis.base._row_blocks import check_takes_blocks, take_dask_columns
+from tamis.base._row_blocks import check_takes_blocks, take_dask_columns, take_file_columns
 from tamis.base._summary import as_frame, columns_as_html
 from tamis.base._validation import check_one_target, check_weights, frame_library
 from tamis.engine import FileTable, is_dask
@@ -337,6 +337,8 @@ class TableSelector(SelectorMixin, BaseEstimator):
         of the type of X, of shape (n_samples, n_selected)
         """
         check_is_fitted(self)
+        if isinstance(X, FileTable):
+            return take_file_columns(self, X, self.support_)
         if is_dask(X):
             return take_dask_columns(self, X, self.support_)
         X = self._read_input(X, reset=False)
