@@ -6,10 +6,12 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+from tamis.cli import _dask_frames as dask_frames_module
 from tamis.cli import _large as large_module
 
 N = 4000
@@ -364,3 +366,50 @@ def test_lines_without_any_value_are_no_rows(tamis, tmp_path, method):
         assert "left out 2 empty lines" in found["notes"]
         for one, other in zip(found["features"], in_memory["features"], strict=True):
             assert (one["name"], one["score"]) == (other["name"], pytest.approx(other["score"], rel=1e-8))
+
+
+def kept_alike(tamis, options, engines=("blocks", "dask")):
+    """What every engine keeps, which must be what memory keeps."""
+    in_memory = kept(tamis, *options, "--engine", "memory")
+    for engine in engines:
+        found = kept(tamis, *options, "--engine", engine)
+        assert found["n_rows"] == in_memory["n_rows"]
+        for one, other in zip(found["features"], in_memory["features"], strict=True):
+            assert (one["name"], one["score"]) == (other["name"], pytest.approx(other["score"], rel=1e-8))
+    return in_memory
+
+
+def numbers_frame(n_rows=600):
+    """Three columns of pandas, the last of which depends on the second."""
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(rng.standard_normal((n_rows, 3)), columns=["a", "b", "y"])
+    frame["y"] += frame["b"]
+    return frame
+
+
+def test_an_index_that_pandas_saved_is_a_column_to_every_engine(tamis, tmp_path):
+    frame = numbers_frame().sample(frac=1, random_state=0)
+    frame.iloc[:250].to_parquet(tmp_path / "p0.parquet", row_group_size=100)
+    frame.iloc[250:].to_parquet(tmp_path / "p1.parquet")
+    options = ["--glob", str(tmp_path / "p*.parquet"), "--target", "y", "--stop", "3"]
+    found = kept_alike(tamis, options)
+    assert {feature["name"] for feature in found["features"]} == {"a", "b", "__index_level_0__"}
+
+
+@pytest.mark.parametrize("case", ["latin-1", "unnamed", "decimals", "gzip", "booleans"])
+def test_text_is_the_same_to_every_engine(tamis, tmp_path, monkeypatch, case):
+    monkeypatch.setattr(dask_frames_module, "_PARTITION_BYTES", 5000)  # several partitions a file
+    frame = numbers_frame().round(5)
+    options = ["--glob", str(tmp_path / "p*.csv*"), "--target", "y", "--stop", "2"]
+    if case == "latin-1":
+        frame = frame.rename(columns={"b": "größe"})
+        options += ["--encoding", "latin-1"]
+    if case == "decimals":
+        frame["a"] = [*range(599), 0.5]
+    if case == "booleans":
+        frame["a"] = frame["a"] > 0
+    for part, rows in enumerate((frame.iloc[:200], frame.iloc[200:])):
+        name = f"p{part}.csv" + ".gz" * (case == "gzip")
+        rows.to_csv(tmp_path / name, index=case == "unnamed", encoding="latin-1" if case == "latin-1" else "utf-8")
+    found = kept_alike(tamis, options)
+    assert ("größe" if case == "latin-1" else "b") in {feature["name"] for feature in found["features"]}

@@ -17,6 +17,7 @@ import numpy as np
 
 from tamis.base import PERMUTED_COPIES, ROWS, Ranker
 from tamis.base._row_blocks import TAKE_ROW_BLOCKS
+from tamis.cli._dask_frames import read_in_dask
 from tamis.cli._environment import Environment
 from tamis.cli._frame import missing
 from tamis.cli._methods import kebab
@@ -202,29 +203,17 @@ def fit_large(ranker: Ranker, table: LargeTable, treat_missing: str) -> Ranker |
 
 def _fit_dask(ranker: Ranker, table: LargeTable) -> Ranker:
     """The same on partitions of dask, which a cluster may hold; columns must be numbers."""
-    try:
-        import dask.dataframe as dd
-    except ImportError:
-        raise ImportError("--engine dask needs dask; install it with: pip install 'tamis[scale]'") from None
-    paths = [str(path) for path in table.files.paths]
-    leaves_rows_out = bool(table.n_rows_dropped or table.n_empty_lines)
-    names = [*table.names, str(table.target)] if leaves_rows_out and table.target is not None else table.names
-    if table.files.suffix == ".parquet":
-        # file by file: dask would sort the paths in another way than the target was read
-        frame = dd.concat([dd.read_parquet(path, columns=names, index=False) for path in paths])
-    elif table.files.suffix in _TEXT:
-        layout = table.files.layout
-        na_values = {"na_values": list(layout.missing), "keep_default_na": False}
-        used = None if leaves_rows_out and table.target is None else names  # a line is empty if all its cells are
-        frame = dd.read_csv(paths, sep=layout.separator, decimal=layout.decimal, usecols=used, **na_values)
-        frame = frame.dropna(how="all")[names] if used is None else frame[names]
-    else:
-        raise ValueError(f"--engine dask reads .parquet, .csv and .tsv, not {table.files.suffix}")
     others = [name for name in table.names if table.files.kind(name) not in ("number", "boolean")]
     if others:
         raise ValueError(
             f"--engine dask ranks numbers, and {columns_hold(others)} others: leave them out with {drop_option(others)}"
         )
+    leaves_rows_out = bool(table.n_rows_dropped or table.n_empty_lines)
+    names = [*table.names, str(table.target)] if leaves_rows_out and table.target is not None else table.names
+    if leaves_rows_out and table.target is None:  # a line is empty if all its cells are
+        frame = read_in_dask(table.files, table.files.column_names).dropna(how="all")[names]
+    else:
+        frame = read_in_dask(table.files, names)
     if names is not table.names:
         frame = frame[~frame[table.target].isna()][table.names]
     beside = {"sample_weight": table.weights, "row_groups": table.row_groups}

@@ -481,7 +481,7 @@ class _Text(_Reader):
                     yield batch.slice(start, n_rows)
 
     @staticmethod
-    def _open(path: Path, layout: TextLayout, schema: Any, columns: list[str] | None = None) -> Any:
+    def _open(path: Any, layout: TextLayout, schema: Any, columns: list[str] | None = None) -> Any:
         from pyarrow import csv
 
         missing = list(layout.missing)
@@ -504,6 +504,16 @@ class _Text(_Reader):
                 strings_can_be_null=True,
             ),
         )
+
+
+def parse_text(data: bytes, layout: TextLayout, schema: Any, columns: Sequence[str]) -> Any:
+    """Columns of some lines of a text file as an Arrow table of the types of a schema, whatever reads the lines."""
+    pa = _arrow()
+    wanted = pa.schema([schema.field(name) for name in columns])
+    if not data:
+        return wanted.empty_table()
+    with _Text._open(pa.BufferReader(data), layout, schema, list(columns)) as reader:
+        return pa.Table.from_batches(reader, wanted)
 
 
 _READERS: dict[str, _Reader] = {
