@@ -413,3 +413,31 @@ def test_text_is_the_same_to_every_engine(tamis, tmp_path, monkeypatch, case):
         rows.to_csv(tmp_path / name, index=case == "unnamed", encoding="latin-1" if case == "latin-1" else "utf-8")
     found = kept_alike(tamis, options)
     assert ("größe" if case == "latin-1" else "b") in {feature["name"] for feature in found["features"]}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("engine", ["memory", "blocks", "dask"])
+def test_files_without_rows_are_refused_as_such(tamis, tmp_path, suffix, engine):
+    write_frame(numbers_frame(0), tmp_path / f"p0.{suffix}")
+    outcome = tamis("select", tmp_path / f"p0.{suffix}", "--target", "y", "--engine", engine)
+    assert outcome.code == 2
+    assert f"p0.{suffix} as .{suffix}: it holds no rows" in outcome.err
+    write_frame(numbers_frame(0), tmp_path / f"p1.{suffix}")
+    outcome = tamis("select", "--glob", tmp_path / f"p*.{suffix}", "--target", "y", "--engine", engine)
+    assert outcome.code == 2
+    assert "none of the files holds any rows" in outcome.err
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_part_without_rows_is_passed_over_by_every_engine(tamis, tmp_path, suffix):
+    frame = numbers_frame()
+    frame["city"] = np.where(frame["b"] > 0, "Lyon", "Nice")
+    for part, rows in enumerate((frame.iloc[:300], frame.iloc[:0], frame.iloc[300:])):
+        write_frame(rows, tmp_path / f"p{part}.{suffix}")
+    options = ["--glob", str(tmp_path / f"p*.{suffix}"), "--target", "y", "--stop", "2"]
+    assert kept_alike(tamis, options, engines=["blocks"])["n_rows"] == 600
+    kept_alike(tamis, [*options, "--drop", "city"])
+
+
+def write_frame(frame, path):
+    frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(path, index=False)

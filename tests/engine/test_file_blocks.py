@@ -182,3 +182,49 @@ def test_files_are_taken_without_asking_for_blocks(tmp_path):
     parquet.write_table(table, tmp_path / "t.parquet")
     y = table.column("x3").to_numpy()
     assert GramSchmidt(stop=1).fit(FileTable(tmp_path / "t.parquet"), y).get_feature_names_out().tolist() == ["x3"]
+
+
+@pytest.mark.parametrize("memory", ["2GB", None, 0, -1, True, float("nan")])
+def test_memory_that_is_no_number_of_bytes_is_refused_at_once(memory, tmp_path):
+    parquet.write_table(pa.table({"a": [1, 2]}), tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="memory must be a number of bytes above 0"):
+        FileTable(tmp_path / "t.parquet", memory=memory)
+
+
+def test_a_column_that_is_given_twice_is_refused_by_name(tmp_path):
+    parquet.write_table(pa.table({"a": [1, 2], "b": [3, 4]}), tmp_path / "t.parquet")
+    files = FileTable(tmp_path / "t.parquet")
+    for take in (files.select, files.blocks):
+        with pytest.raises(ValueError, match="column 'a' is given twice"):
+            take(["a", "b", "a"])
+
+
+def test_rows_are_taken_by_a_mask_and_not_by_their_places(tmp_path):
+    parquet.write_table(pa.table({"a": [1, 2, 3]}), tmp_path / "t.parquet")
+    files = FileTable(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="the mask holds int64, not booleans"):
+        files.take_rows(np.arange(3))
+    assert files.take_rows([True, False, True]).read_column("a").tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("change", ["deleted", "grown", "shrunk", "other columns"])
+@pytest.mark.parametrize("write", [parquet.write_table, csv.write_csv])
+def test_a_file_that_changes_between_passes_is_named(write, change, tmp_path):
+    suffix = "csv" if write is csv.write_csv else "parquet"
+    table = a_table().select(["x0", "x1", "y"])
+    for part in range(2):
+        write(table, tmp_path / f"p{part}.{suffix}")
+    files = FileTable([tmp_path / f"p{part}.{suffix}" for part in range(2)])
+    blocks, y = files.blocks(["x0", "x1"]), files.read_column("y")
+    changed = {
+        "grown": pa.concat_tables([table, table]),
+        "shrunk": table.slice(0, 10),
+        "other columns": table.select(["y", "x1"]),
+    }
+    if change == "deleted":
+        (tmp_path / f"p1.{suffix}").unlink()
+    else:
+        write(changed[change], tmp_path / f"p1.{suffix}")
+    what = "is gone" if change == "deleted" else "changed"
+    with pytest.raises(ValueError, match=rf"p1.{suffix} {what} while the table was read"):
+        GramSchmidt().fit(blocks, y)

@@ -29,6 +29,7 @@ def read_in_dask(files: FileTable, names: Sequence[str]) -> Any:
         import dask.dataframe as dd
     except ImportError:
         raise ImportError("--engine dask needs dask; install it with: pip install 'tamis[scale]'") from None
+    parts: list[Any]
     if files.suffix == ".parquet":
         read = partial(_read_row_groups, names=names)
         parts = [(path, groups) for path in files.paths for groups in _row_groups(path)]

@@ -26,7 +26,7 @@ from tamis.cli._options import UNITS
 from tamis.cli._progress import show_reading
 from tamis.cli._read import check_source, format_suffix
 from tamis.cli._read_text import TextFormat, find_layout
-from tamis.cli._sources import STANDARD_INPUT, find_files
+from tamis.cli._sources import NO_ROWS, STANDARD_INPUT, find_files
 from tamis.cli._table import Columns, Parts, as_groups, as_target, as_weights, find_parts
 
 if TYPE_CHECKING:
@@ -155,6 +155,8 @@ def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker],
         what = "neither numbers nor text nor dates"
         raise ValueError(f"{columns_hold(others)} {what}; leave {them(others)} out with {drop_option(others)}")
     files, n_empty = _without_empty_lines(files, parts.target)
+    if not files.n_rows:
+        raise ValueError(f"cannot read {paths[0]} as {suffix}: it holds no rows" if len(paths) == 1 else NO_ROWS)
     notes = [f"{_in_words(files.n_bytes)} in {files.n_rows} rows and {len(files.column_names)} columns, read in blocks"]
     if n_empty:
         notes.append(f"left out {n_empty} empty line{'s' * (n_empty > 1)}")

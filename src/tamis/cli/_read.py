@@ -33,7 +33,14 @@ def check_source(path: Path, suffix: str) -> None:
         )
 
 
-def read(path: Path, *, suffix: str | None = None, text_format: TextFormat | None = None, name: str = "") -> Frame:
+def read(
+    path: Path,
+    *,
+    suffix: str | None = None,
+    text_format: TextFormat | None = None,
+    name: str = "",
+    may_be_empty: bool = False,
+) -> Frame:
     """Read a file; whatever goes wrong in it becomes a ``ValueError`` that names it.
 
     Parameters
@@ -45,6 +52,8 @@ def read(path: Path, *, suffix: str | None = None, text_format: TextFormat | Non
         How a table of text is written; None finds out.
     name : str
         What to call it, if not by its path.
+    may_be_empty : bool
+        Whether it may hold no rows, as one part of several.
     """
     suffix = format_suffix(path) if suffix is None else suffix
     name = name or str(path)
@@ -56,7 +65,7 @@ def read(path: Path, *, suffix: str | None = None, text_format: TextFormat | Non
         )
     try:
         frame = _TEXT_READERS[suffix](path, given) if suffix in _TEXT_READERS else _BINARY_READERS[suffix](path)
-        if frame.n_rows == 0:
+        if frame.n_rows == 0 and not may_be_empty:
             raise ValueError("it holds no rows")
     except (ImportError, MemoryError):
         raise

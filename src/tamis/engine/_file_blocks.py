@@ -5,10 +5,12 @@ from __future__ import annotations
 import glob
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -92,7 +94,8 @@ class FileTable:
         if self.suffix not in _READERS:
             raise ValueError(f"cannot read {self.paths[0]} in blocks: '{self.suffix}' is none of {', '.join(_READERS)}")
         self.layout = TextLayout("\t" if self.suffix == ".tsv" else ",") if layout is None else layout
-        self.memory = memory
+        self.memory = _checked_memory(memory)
+        self._states = {path: _state_of(path) for path in self.paths}
         self.watch: Watch | None = None
         self._n_rows: int | None = None
         self._is_kept: np.ndarray | None = None  # of all rows of the files; None: every one
@@ -104,6 +107,7 @@ class FileTable:
             raise ValueError(f"cannot read {self.paths[0]}: two columns are named '{twice}'")
         for path in self.paths[1:]:
             self.schema = _common_schema(self.schema, self.paths[0], self._schema_of(path), path)
+        self.schema = _with_types(self.schema)
         counts = [self._reader.count_rows(path, self.layout) for path in self.paths]
         if None not in counts:
             self.count(count or 0 for count in counts)
@@ -141,6 +145,8 @@ class FileTable:
             raise ValueError("no column is given: name at least one")
         for name in columns:
             self._check_known(name)
+        if twice := [name for name, count in Counter(columns).items() if count > 1]:
+            raise ValueError(f"column '{twice[0]}' is given twice: name each column once")
         part = copy(self)
         part.column_names = tuple(columns)
         return part
@@ -152,7 +158,9 @@ class FileTable:
         ----------
         is_kept : ndarray of bool, of shape (n_rows,)
         """
-        is_kept = np.asarray(is_kept, dtype=bool)
+        is_kept = np.asarray(is_kept)
+        if is_kept.dtype != bool:  # places of rows would be taken for true wherever they are not 0
+            raise ValueError(f"the mask holds {is_kept.dtype}, not booleans: say of every row whether it is taken")
         if is_kept.shape != (self.n_rows,):
             raise ValueError(f"the mask has shape {is_kept.shape}, but the files have {self.n_rows} rows")
         part = copy(self)
@@ -182,6 +190,7 @@ class FileTable:
         """Record batches of at most so many rows, of the given columns, of one file after the other."""
         start = 0
         for path in self.paths:
+            self._check_unchanged(path)
             try:
                 for batch in self._reader.batches(path, self.layout, self.schema, list(columns), n_rows):
                     found = _as_schema(batch, self.schema, columns)
@@ -189,8 +198,16 @@ class FileTable:
                         found = found.filter(_arrow().array(self._is_kept[start : start + batch.num_rows]))
                     start += batch.num_rows
                     yield found
-            except _arrow().ArrowException as error:
+            except (_arrow().ArrowException, OSError) as error:
+                self._check_unchanged(path)
                 raise ValueError(f"cannot read {path}: {self._in_words(error)}") from error
+            self._check_unchanged(path)
+
+    def _check_unchanged(self, path: Path) -> None:
+        """Refuse a file that is not what it was when the table was opened: passes would see different rows."""
+        if (state := _state_of(path)) != self._states[path]:
+            what = "is gone" if state is None else "changed"
+            raise ValueError(f"{path} {what} while the table was read: open it anew, once nothing writes to its files")
 
     def _in_words(self, error: Exception) -> str:
         """What went wrong, with the name of the column of text that pyarrow knows by its number."""
@@ -310,6 +327,21 @@ def _find_files(given: Sequence[str | Path]) -> tuple[Path, ...]:
     return tuple(found)
 
 
+def _state_of(path: Path) -> tuple[int, int] | None:
+    """Size and time of the last change of a file; None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _checked_memory(memory: float) -> float:
+    if isinstance(memory, bool) or not isinstance(memory, Real) or not 0 < memory < np.inf:
+        raise ValueError(f"memory must be a number of bytes above 0, such as 2 * 2**30, not {memory!r}")
+    return memory
+
+
 def _format_of(path: Path) -> str:
     name = path.name.lower().removesuffix(".gz")
     return Path(name).suffix
@@ -331,6 +363,17 @@ def _common_schema(schema: Any, path: Path, other: Any, other_path: Path) -> Any
             )
         fields.append((name, _common_type(one, another)))
     return _arrow().schema(fields)
+
+
+def _with_types(schema: Any) -> Any:
+    """Columns that hold nothing as far as is known, in no file, are numbers that are missing."""
+    pa = _arrow()
+    return pa.schema(
+        [
+            (name, pa.float64() if str(kind) == "null" else kind)
+            for name, kind in zip(schema.names, schema.types, strict=True)
+        ]
+    )
 
 
 def _common_type(one: Any, another: Any) -> Any:
@@ -385,9 +428,9 @@ def _is_whole(column: Any) -> bool:
 
 
 def _as_decimal(kind: Any) -> Any:
-    """The type of a column of text: numbers of any kind are decimals."""
+    """The type of a column of text: numbers of any kind are decimals; one without values may be of any type."""
     pa = _arrow()
-    return pa.float64() if _is_number(kind) and kind != pa.bool_() else kind
+    return pa.float64() if _is_number(kind) and kind not in (pa.bool_(), pa.null()) else kind
 
 
 def to_numpy(column: Any) -> np.ndarray:
