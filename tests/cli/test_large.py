@@ -441,3 +441,54 @@ def test_a_part_without_rows_is_passed_over_by_every_engine(tamis, tmp_path, suf
 
 def write_frame(frame, path):
     frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(path, index=False)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "cp1252"])
+def test_encodings_that_the_first_bytes_tell_are_found_by_every_engine(tamis, tmp_path, encoding):
+    text = numbers_frame().round(5).rename(columns={"b": "größe"}).to_csv(index=False)
+    (tmp_path / "t.csv").write_bytes(
+        ("\ufeff" if encoding == "utf-16-be" else "").encode(encoding) + text.encode(encoding)
+    )
+    options = [str(tmp_path / "t.csv"), "--target", "y", "--stop", "2"]
+    found = kept_alike(tamis, options)
+    assert found["features"][0]["name"] == "größe"
+    assert encoding[:6].upper() in kept(tamis, *options, "--engine", "blocks")["notes"][1]
+
+
+def test_text_files_of_two_encodings_are_refused_by_name(tamis, tmp_path):
+    for part, encoding in enumerate(("utf-8", "utf-16")):
+        numbers_frame().to_csv(tmp_path / f"p{part}.csv", index=False, encoding=encoding)
+    outcome = tamis("select", "--glob", tmp_path / "p*.csv", "--target", "y", "--engine", "blocks")
+    assert outcome.code == 2
+    assert re.search(r"p1.csv is written in utf-16 and .*p0.csv in utf-8", outcome.err), outcome.err
+
+
+def test_utf_16_that_does_not_say_so_is_refused_with_what_to_say(tamis, tmp_path):
+    numbers_frame().to_csv(tmp_path / "t.csv", index=False, encoding="utf-16-le")
+    outcome = tamis("select", tmp_path / "t.csv", "--target", "y", "--engine", "blocks")
+    assert outcome.code == 2
+    assert "t.csv as .csv" in outcome.err
+    assert "--encoding utf-16-le" in outcome.err
+    options = [str(tmp_path / "t.csv"), "--target", "y", "--stop", "2", "--encoding", "utf-16-le"]
+    kept_alike(tamis, options)
+
+
+@pytest.mark.parametrize("engine", ["memory", "blocks"])
+def test_for_a_folder_of_files_the_pattern_is_said(tamis, tmp_path, engine):
+    folder = tmp_path / "d.parquet"
+    folder.mkdir()
+    write_frame(numbers_frame(), folder / "part.0.parquet")
+    outcome = tamis("select", folder, "--target", "y", "--engine", engine)
+    assert outcome.code == 2
+    assert f"it is a folder; for the files in it say --glob '{folder}/*.parquet'" in outcome.err
+
+
+def test_memory_is_refused_where_all_rows_are_in_memory(tamis, parts):
+    outcome = tamis("select", "--glob", parts, "--target", "y", "--engine", "memory", "--memory", "1KB")
+    assert outcome.code == 2
+    assert "--memory" in outcome.err
+
+
+def test_the_help_says_that_partitions_of_dask_are_not_bounded_by_memory(tamis):
+    said = " ".join(tamis("select", "--help").out.split())
+    assert "partitions of dask, of which every thread or worker holds one at a time whatever --memory says" in said

@@ -228,3 +228,9 @@ def test_a_file_that_changes_between_passes_is_named(write, change, tmp_path):
     what = "is gone" if change == "deleted" else "changed"
     with pytest.raises(ValueError, match=rf"p1.{suffix} {what} while the table was read"):
         GramSchmidt().fit(blocks, y)
+
+
+def test_a_folder_is_refused_with_what_to_give(tmp_path):
+    (tmp_path / "d.parquet").mkdir()
+    with pytest.raises(ValueError, match=r"d.parquet: it is a folder; give the files in it"):
+        FileTable(tmp_path / "d.parquet")

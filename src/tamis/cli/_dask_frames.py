@@ -35,7 +35,7 @@ def read_in_dask(files: FileTable, names: Sequence[str]) -> Any:
         parts = [(path, groups) for path in files.paths for groups in _row_groups(path)]
     elif files.suffix in (".csv", ".tsv"):
         read = partial(_read_lines, layout=files.layout, schema=files.schema, names=names)
-        parts = [(path, span) for path in files.paths for span in _byte_ranges(path)]
+        parts = [(path, span) for path in files.paths for span in _byte_ranges(path, files.layout)]
     else:
         raise ValueError(f"--engine dask reads .parquet, .csv and .tsv, not {files.suffix}")
     return dd.from_map(read, parts, meta=_as_frame(files.schema.empty_table(), names))
@@ -66,10 +66,11 @@ def _read_row_groups(part: tuple[Path, list[int]], names: Sequence[str]) -> Any:
         return _as_frame(file.read_row_groups(groups, columns=list(names)), names)
 
 
-def _byte_ranges(path: Path) -> Iterator[tuple[int, int]]:
-    """Parts of a text file; a compressed one is not split."""
+def _byte_ranges(path: Path, layout: TextLayout) -> Iterator[tuple[int, int]]:
+    """Parts of a text file; one that is compressed, or of another mark between lines than a byte, is not split."""
     size = path.stat().st_size
-    step = max(size, 1) if _is_compressed(path) else _PARTITION_BYTES
+    has_lines = "\n\n".encode(layout.encoding).endswith(b"\n\n")  # not in UTF-16
+    step = _PARTITION_BYTES if has_lines and not _is_compressed(path) else max(size, 1)
     for start in range(0, max(size, 1), step):
         yield start, start + step
 

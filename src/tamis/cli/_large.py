@@ -90,6 +90,8 @@ def is_large(args: argparse.Namespace, ranker: Ranker) -> bool:
     """Whether the files are to be read in blocks: as asked, or as their size and the memory say."""
     if args.scheduler is not None and args.engine != "dask":
         raise ValueError("--scheduler is for --engine dask")
+    if args.memory is not None and args.engine == "memory":
+        raise ValueError("--memory is for tables read in blocks, and --engine memory reads none so: leave out one")
     if args.engine in ("blocks", "dask"):
         if "row_blocks" not in ranker.provides:
             raise ValueError(
@@ -158,6 +160,8 @@ def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker],
     if not files.n_rows:
         raise ValueError(f"cannot read {paths[0]} as {suffix}: it holds no rows" if len(paths) == 1 else NO_ROWS)
     notes = [f"{_in_words(files.n_bytes)} in {files.n_rows} rows and {len(files.column_names)} columns, read in blocks"]
+    if layout is not None and args.encoding is None and layout.encoding != "utf-8":
+        notes.append(f"read as {layout.encoding.upper()}, as the first line says; else say --encoding NAME")
     if n_empty:
         notes.append(f"left out {n_empty} empty line{'s' * (n_empty > 1)}")
     n_rows = files.n_rows
@@ -295,6 +299,11 @@ def _common_layout(paths: Sequence[Path], suffix: str, text_format: TextFormat) 
     first = find_layout(paths[0], suffix, text_format)
     for path in paths[1:]:
         layout = find_layout(path, suffix, text_format)
+        if layout.encoding != first.encoding:
+            raise ValueError(
+                f"{path} is written in {layout.encoding} and {paths[0]} in {first.encoding}: text files read in blocks "
+                "need the same encoding; if it is found out wrongly, name it with --encoding"
+            )
         if (layout.names, layout.separator) != (first.names, first.separator):
             raise ValueError(
                 f"{path} has another header than {paths[0]}: text files read in blocks need the same columns, in the "

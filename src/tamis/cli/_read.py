@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 import zipfile
 from collections.abc import Callable, Sequence
@@ -23,7 +24,9 @@ _COMPRESSIBLE = (".csv", ".tsv", ".svm", ".svmlight", ".libsvm")
 def check_source(path: Path, suffix: str) -> None:
     """Refuse a file that is not there, or of no known format."""
     if path.is_dir():
-        raise ValueError(f"cannot read {path}: it is a folder")
+        held = next((each.suffix for each in sorted(path.iterdir()) if each.suffix in _READERS), None)
+        advice = "" if held is None else f"; for the files in it say --glob {shlex.quote(f'{path}/*{held}')}"
+        raise ValueError(f"cannot read {path}: it is a folder{advice}")
     if not path.exists():
         raise ValueError(f"cannot read {path}: no such file")
     if suffix not in _READERS:

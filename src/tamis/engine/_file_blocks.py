@@ -321,6 +321,8 @@ def _find_files(given: Sequence[str | Path]) -> tuple[Path, ...]:
         matches = [path] if path.exists() else sorted(map(Path, glob.glob(str(each), recursive=True)))
         if not matches:
             raise ValueError(f"cannot read {each}: no such file, and none that matches")
+        if folder := next((match for match in matches if match.is_dir()), None):
+            raise ValueError(f"cannot read {folder}: it is a folder; give the files in it, such as {folder}/*.parquet")
         found += matches
     if not found:
         raise ValueError("no file is given")
