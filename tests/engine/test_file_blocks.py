@@ -234,3 +234,36 @@ def test_a_folder_is_refused_with_what_to_give(tmp_path):
     (tmp_path / "d.parquet").mkdir()
     with pytest.raises(ValueError, match=r"d.parquet: it is a folder; give the files in it"):
         FileTable(tmp_path / "d.parquet")
+
+
+def test_blocks_of_long_text_are_sized_by_what_the_text_takes(tmp_path):
+    rng = np.random.RandomState(0)
+    words = np.array([letter * 2000 for letter in "abcd"])
+    rows = {"word": words[rng.randint(4, size=6000)], "a": np.arange(6000)}
+    parquet.write_table(pa.table(rows), tmp_path / "t.parquet")
+    feather.write_feather(pa.table(rows), tmp_path / "t.arrow", compression="lz4")
+    for path in (tmp_path / "t.parquet", tmp_path / "t.arrow"):
+        files = FileTable(path, memory=64 * 10**6)  # 12 MB of text, a block is 4 MB
+        found = list(files.batches(["word", "a"], files.rows_per_block(2)))
+        assert max(batch.nbytes for batch in found) <= 4 * 10**6
+        assert max(batch.num_rows for batch in found) > 1024
+        np.testing.assert_array_equal(np.concatenate([batch.column("a") for batch in found]), rows["a"])
+
+
+def test_of_a_compressed_arrow_file_only_what_is_asked_for_is_decoded(tmp_path):
+    rng = np.random.RandomState(0)
+    n_rows, n_columns = 100_000, 20
+    table = pa.table({f"x{j}": rng.standard_normal(n_rows).round(1) for j in range(n_columns)})
+    feather.write_feather(table, tmp_path / "t.arrow", compression="lz4", chunksize=n_rows)
+    before = pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(before)
+    pa.set_memory_pool(pool)
+    try:
+        files = FileTable(tmp_path / "t.arrow")
+        assert files.n_rows == n_rows
+        assert pool.max_memory() < 8 * n_rows
+        np.testing.assert_array_equal(files.read_column("x7"), table.column("x7").to_numpy())
+        assert pool.max_memory() < 4 * 8 * n_rows
+    finally:
+        pa.set_memory_pool(before)
+    np.testing.assert_array_equal(files.blocks(["x9", "x2"]).head(5)[:, 0], table.column("x9").to_numpy()[:5])

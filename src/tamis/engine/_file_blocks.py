@@ -23,6 +23,7 @@ _SHARE_OF_BLOCK = 1 / 16  # of the memory: blocks are read ahead, converted and 
 _MOST_BLOCK_BYTES = 2**26  # larger blocks are not faster
 _FEWEST_ROWS = 256
 _STREAM_BYTES = 2**20  # read of a file at a time
+_ROWS_OF_TEXT = 1024  # decoded at a time where columns are of no fixed width: only then it is known what they take
 
 T = TypeVar("T")
 
@@ -136,8 +137,11 @@ class FileTable:
 
     def rows_per_block(self, n_columns: int) -> int:
         """Rows of a block of so many columns in double precision."""
-        size = min(self.memory * _SHARE_OF_BLOCK, _MOST_BLOCK_BYTES)
-        return max(_FEWEST_ROWS, int(size // (8 * max(n_columns, 1))))
+        return max(_FEWEST_ROWS, int(self._bytes_per_block // (8 * max(n_columns, 1))))
+
+    @property
+    def _bytes_per_block(self) -> float:
+        return min(self.memory * _SHARE_OF_BLOCK, _MOST_BLOCK_BYTES)
 
     def select(self, columns: Sequence[str]) -> FileTable:
         """The same rows of some of the columns."""
@@ -187,12 +191,15 @@ class FileTable:
         return iter(self.watch(batches, n_blocks, purpose))
 
     def batches(self, columns: Sequence[str], n_rows: int) -> Iterator[Any]:
-        """Record batches of at most so many rows, of the given columns, of one file after the other."""
+        """Record batches of at most so many rows, of the given columns, of one file after the other.
+
+        Those of text have fewer, where so many would take more than a block of numbers may.
+        """
         start = 0
         for path in self.paths:
             self._check_unchanged(path)
             try:
-                for batch in self._reader.batches(path, self.layout, self.schema, list(columns), n_rows):
+                for batch in self._sized_batches(path, list(columns), n_rows):
                     found = _as_schema(batch, self.schema, columns)
                     if self._is_kept is not None:
                         found = found.filter(_arrow().array(self._is_kept[start : start + batch.num_rows]))
@@ -202,6 +209,13 @@ class FileTable:
                 self._check_unchanged(path)
                 raise ValueError(f"cannot read {path}: {self._in_words(error)}") from error
             self._check_unchanged(path)
+
+    def _sized_batches(self, path: Path, columns: list[str], n_rows: int) -> Iterator[Any]:
+        """Batches of one file; what text takes is known when it is decoded, a few rows at a time."""
+        if all(_has_fixed_width(self.schema.field(name).type) for name in columns):
+            return self._reader.batches(path, self.layout, self.schema, columns, n_rows)
+        parts = self._reader.batches(path, self.layout, self.schema, columns, min(n_rows, _ROWS_OF_TEXT))
+        return _join_batches(parts, n_rows, self._bytes_per_block)
 
     def _check_unchanged(self, path: Path) -> None:
         """Refuse a file that is not what it was when the table was opened: passes would see different rows."""
@@ -401,6 +415,25 @@ def _as_schema(batch: Any, schema: Any, columns: Sequence[str]) -> Any:
     return pa.record_batch(arrays, schema=wanted)
 
 
+def _join_batches(batches: Iterator[Any], n_rows: int, n_bytes: float) -> Iterator[Any]:
+    """Batches below each other, as long as they have at most so many rows and bytes together."""
+    pa = _arrow()
+    held: list[Any] = []
+    rows, size = 0, 0
+    for batch in batches:
+        if held and (rows + batch.num_rows > n_rows or size + batch.nbytes > n_bytes):
+            yield pa.concat_batches(held)
+            held, rows, size = [], 0, 0
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+    if held:
+        yield pa.concat_batches(held)
+
+
+def _has_fixed_width(kind: Any) -> bool:
+    return _arrow().types.is_dictionary(kind) or _kind_of(kind) not in ("text", "other")
+
+
 def _kind_of(kind: Any) -> str:
     """What a type of Arrow holds: "number", "boolean", "date", "text" or "other"."""
     from pyarrow import types
@@ -491,21 +524,26 @@ class _Arrow(_Reader):
             return file.schema
 
     def count_rows(self, path: Path, layout: TextLayout) -> int | None:
-        with self._open(path) as file:
-            return sum(file.get_batch(place).num_rows for place in range(file.num_record_batches))
+        from pyarrow import dataset, fs
+
+        fragment = dataset.IpcFileFormat().make_fragment(str(path), fs.LocalFileSystem())
+        return fragment.count_rows()  # by the headers of batches alone
 
     def batches(self, path: Path, layout: TextLayout, schema: Any, columns: list[str], n_rows: int) -> Iterator[Any]:
         with self._open(path) as file:
+            places = sorted(file.schema.get_field_index(name) for name in columns)
+        with self._open(path, places) as file:  # other columns are not decoded
             for place in range(file.num_record_batches):
                 batch = file.get_batch(place).select(columns)
                 for start in range(0, batch.num_rows, n_rows):
                     yield batch.slice(start, n_rows)
 
     @staticmethod
-    def _open(path: Path) -> Any:
+    def _open(path: Path, places: Sequence[int] | None = None) -> Any:
         from pyarrow import ipc, memory_map
 
-        return ipc.open_file(memory_map(str(path)))
+        options = ipc.IpcReadOptions(included_fields=None if places is None else list(places))
+        return ipc.open_file(memory_map(str(path)), options=options)
 
 
 class _Text(_Reader):
