@@ -13,6 +13,7 @@ from pyarrow import csv, parquet
 
 from tamis.cli import _dask_frames as dask_frames_module
 from tamis.cli import _large as large_module
+from tamis.engine import _file_blocks as file_blocks_module
 
 N = 4000
 
@@ -492,3 +493,21 @@ def test_memory_is_refused_where_all_rows_are_in_memory(tamis, parts):
 def test_the_help_says_that_partitions_of_dask_are_not_bounded_by_memory(tamis):
     said = " ".join(tamis("select", "--help").out.split())
     assert "partitions of dask, of which every thread or worker holds one at a time whatever --memory says" in said
+
+
+def test_a_rule_that_needs_the_rows_is_refused_in_options(tamis, parts):
+    options = ["--glob", parts, "--target", "y", "--drop", "w", "--engine", "blocks", "--stop", "monte-carlo-probe"]
+    outcome = tamis("select", *options, "--method", "rfe", "--param", "estimator=ridge")
+    assert outcome.code == 2
+    assert "--stop monte-carlo-probe: rfe ranks permuted copies" in outcome.err
+    assert "--stop 5, or --method gram-schmidt --stop probe" in outcome.err
+
+
+def test_a_word_among_numbers_is_refused_with_the_file_on_dask(tamis, tmp_path, monkeypatch):
+    monkeypatch.setattr(file_blocks_module, "_STREAM_BYTES", 2**12)  # types are those of the first lines
+    frame = numbers_frame().round(5).astype({"a": object})
+    frame.loc[599, "a"] = "oops"
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    outcome = tamis("select", tmp_path / "t.csv", "--target", "y", "--engine", "dask")
+    assert outcome.code == 2
+    assert re.search(r"cannot read .*t.csv: .*oops", outcome.err), outcome.err

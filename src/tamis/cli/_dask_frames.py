@@ -90,7 +90,13 @@ def _read_lines(part: tuple[Path, tuple[int, int]], layout: TextLayout, schema: 
             data += b"" if data.endswith(b"\n") or not data else file.readline()
     if start:
         layout = replace(layout, n_header_lines=0)
-    return _as_frame(parse_text(data, layout, schema, names), names)
+    try:
+        return _as_frame(parse_text(data, layout, schema, names), names)
+    except ValueError as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(
+            f"cannot read {path}: {reason}; --engine blocks takes line breaks within cells, too"
+        ) from error
 
 
 def _is_compressed(path: Path) -> bool:
