@@ -399,14 +399,14 @@ def test_an_index_that_pandas_saved_is_a_column_to_every_engine(tamis, tmp_path)
 
 @pytest.mark.parametrize("case", ["latin-1", "unnamed", "decimals", "gzip", "booleans"])
 def test_text_is_the_same_to_every_engine(tamis, tmp_path, monkeypatch, case):
-    monkeypatch.setattr(dask_frames_module, "_PARTITION_BYTES", 5000)  # several partitions a file
-    frame = numbers_frame().round(5)
+    monkeypatch.setattr(dask_frames_module, "_PARTITION_BYTES", 10_000)  # several partitions a file
+    frame = numbers_frame(12_000 if case == "decimals" else 600).round(5)  # more than is looked at for types
     options = ["--glob", str(tmp_path / "p*.csv*"), "--target", "y", "--stop", "2"]
     if case == "latin-1":
         frame = frame.rename(columns={"b": "größe"})
         options += ["--encoding", "latin-1"]
     if case == "decimals":
-        frame["a"] = [*range(599), 0.5]
+        frame["a"] = np.array([*map(str, range(11_999)), "0.5"], dtype=object)
     if case == "booleans":
         frame["a"] = frame["a"] > 0
     for part, rows in enumerate((frame.iloc[:200], frame.iloc[200:])):
