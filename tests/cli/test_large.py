@@ -6,11 +6,14 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+from tamis.cli import _dask_frames as dask_frames_module
 from tamis.cli import _large as large_module
+from tamis.engine import _file_blocks as file_blocks_module
 
 N = 4000
 
@@ -364,3 +367,147 @@ def test_lines_without_any_value_are_no_rows(tamis, tmp_path, method):
         assert "left out 2 empty lines" in found["notes"]
         for one, other in zip(found["features"], in_memory["features"], strict=True):
             assert (one["name"], one["score"]) == (other["name"], pytest.approx(other["score"], rel=1e-8))
+
+
+def kept_alike(tamis, options, engines=("blocks", "dask")):
+    """What every engine keeps, which must be what memory keeps."""
+    in_memory = kept(tamis, *options, "--engine", "memory")
+    for engine in engines:
+        found = kept(tamis, *options, "--engine", engine)
+        assert found["n_rows"] == in_memory["n_rows"]
+        for one, other in zip(found["features"], in_memory["features"], strict=True):
+            assert (one["name"], one["score"]) == (other["name"], pytest.approx(other["score"], rel=1e-8))
+    return in_memory
+
+
+def numbers_frame(n_rows=600):
+    """Three columns of pandas, the last of which depends on the second."""
+    rng = np.random.RandomState(0)
+    frame = pd.DataFrame(rng.standard_normal((n_rows, 3)), columns=["a", "b", "y"])
+    frame["y"] += frame["b"]
+    return frame
+
+
+def test_an_index_that_pandas_saved_is_a_column_to_every_engine(tamis, tmp_path):
+    frame = numbers_frame().sample(frac=1, random_state=0)
+    frame.iloc[:250].to_parquet(tmp_path / "p0.parquet", row_group_size=100)
+    frame.iloc[250:].to_parquet(tmp_path / "p1.parquet")
+    options = ["--glob", str(tmp_path / "p*.parquet"), "--target", "y", "--stop", "3"]
+    found = kept_alike(tamis, options)
+    assert {feature["name"] for feature in found["features"]} == {"a", "b", "__index_level_0__"}
+
+
+@pytest.mark.parametrize("case", ["latin-1", "unnamed", "decimals", "gzip", "booleans"])
+def test_text_is_the_same_to_every_engine(tamis, tmp_path, monkeypatch, case):
+    monkeypatch.setattr(dask_frames_module, "_PARTITION_BYTES", 10_000)  # several partitions a file
+    frame = numbers_frame(12_000 if case == "decimals" else 600).round(5)  # more than is looked at for types
+    options = ["--glob", str(tmp_path / "p*.csv*"), "--target", "y", "--stop", "2"]
+    if case == "latin-1":
+        frame = frame.rename(columns={"b": "größe"})
+        options += ["--encoding", "latin-1"]
+    if case == "decimals":
+        frame["a"] = np.array([*map(str, range(11_999)), "0.5"], dtype=object)
+    if case == "booleans":
+        frame["a"] = frame["a"] > 0
+    for part, rows in enumerate((frame.iloc[:200], frame.iloc[200:])):
+        name = f"p{part}.csv" + ".gz" * (case == "gzip")
+        rows.to_csv(tmp_path / name, index=case == "unnamed", encoding="latin-1" if case == "latin-1" else "utf-8")
+    found = kept_alike(tamis, options)
+    assert ("größe" if case == "latin-1" else "b") in {feature["name"] for feature in found["features"]}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("engine", ["memory", "blocks", "dask"])
+def test_files_without_rows_are_refused_as_such(tamis, tmp_path, suffix, engine):
+    write_frame(numbers_frame(0), tmp_path / f"p0.{suffix}")
+    outcome = tamis("select", tmp_path / f"p0.{suffix}", "--target", "y", "--engine", engine)
+    assert outcome.code == 2
+    assert f"p0.{suffix} as .{suffix}: it holds no rows" in outcome.err
+    write_frame(numbers_frame(0), tmp_path / f"p1.{suffix}")
+    outcome = tamis("select", "--glob", tmp_path / f"p*.{suffix}", "--target", "y", "--engine", engine)
+    assert outcome.code == 2
+    assert "none of the files holds any rows" in outcome.err
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_part_without_rows_is_passed_over_by_every_engine(tamis, tmp_path, suffix):
+    frame = numbers_frame()
+    frame["city"] = np.where(frame["b"] > 0, "Lyon", "Nice")
+    for part, rows in enumerate((frame.iloc[:300], frame.iloc[:0], frame.iloc[300:])):
+        write_frame(rows, tmp_path / f"p{part}.{suffix}")
+    options = ["--glob", str(tmp_path / f"p*.{suffix}"), "--target", "y", "--stop", "2"]
+    assert kept_alike(tamis, options, engines=["blocks"])["n_rows"] == 600
+    kept_alike(tamis, [*options, "--drop", "city"])
+
+
+def write_frame(frame, path):
+    frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(path, index=False)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "cp1252"])
+def test_encodings_that_the_first_bytes_tell_are_found_by_every_engine(tamis, tmp_path, encoding):
+    text = numbers_frame().round(5).rename(columns={"b": "größe"}).to_csv(index=False)
+    (tmp_path / "t.csv").write_bytes(
+        ("\ufeff" if encoding == "utf-16-be" else "").encode(encoding) + text.encode(encoding)
+    )
+    options = [str(tmp_path / "t.csv"), "--target", "y", "--stop", "2"]
+    found = kept_alike(tamis, options)
+    assert found["features"][0]["name"] == "größe"
+    assert encoding[:6].upper() in kept(tamis, *options, "--engine", "blocks")["notes"][1]
+
+
+def test_text_files_of_two_encodings_are_refused_by_name(tamis, tmp_path):
+    for part, encoding in enumerate(("utf-8", "utf-16")):
+        numbers_frame().to_csv(tmp_path / f"p{part}.csv", index=False, encoding=encoding)
+    outcome = tamis("select", "--glob", tmp_path / "p*.csv", "--target", "y", "--engine", "blocks")
+    assert outcome.code == 2
+    assert re.search(r"p1.csv is written in utf-16 and .*p0.csv in utf-8", outcome.err), outcome.err
+
+
+def test_utf_16_that_does_not_say_so_is_refused_with_what_to_say(tamis, tmp_path):
+    numbers_frame().to_csv(tmp_path / "t.csv", index=False, encoding="utf-16-le")
+    outcome = tamis("select", tmp_path / "t.csv", "--target", "y", "--engine", "blocks")
+    assert outcome.code == 2
+    assert "t.csv as .csv" in outcome.err
+    assert "--encoding utf-16-le" in outcome.err
+    options = [str(tmp_path / "t.csv"), "--target", "y", "--stop", "2", "--encoding", "utf-16-le"]
+    kept_alike(tamis, options)
+
+
+@pytest.mark.parametrize("engine", ["memory", "blocks"])
+def test_for_a_folder_of_files_the_pattern_is_said(tamis, tmp_path, engine):
+    folder = tmp_path / "d.parquet"
+    folder.mkdir()
+    write_frame(numbers_frame(), folder / "part.0.parquet")
+    outcome = tamis("select", folder, "--target", "y", "--engine", engine)
+    assert outcome.code == 2
+    assert f"it is a folder; for the files in it say --glob '{folder}/*.parquet'" in outcome.err
+
+
+def test_memory_is_refused_where_all_rows_are_in_memory(tamis, parts):
+    outcome = tamis("select", "--glob", parts, "--target", "y", "--engine", "memory", "--memory", "1KB")
+    assert outcome.code == 2
+    assert "--memory" in outcome.err
+
+
+def test_the_help_says_that_partitions_of_dask_are_not_bounded_by_memory(tamis):
+    said = " ".join(tamis("select", "--help").out.split())
+    assert "partitions of dask, of which every thread or worker holds one at a time whatever --memory says" in said
+
+
+def test_a_rule_that_needs_the_rows_is_refused_in_options(tamis, parts):
+    options = ["--glob", parts, "--target", "y", "--drop", "w", "--engine", "blocks", "--stop", "monte-carlo-probe"]
+    outcome = tamis("select", *options, "--method", "rfe", "--param", "estimator=ridge")
+    assert outcome.code == 2
+    assert "--stop monte-carlo-probe: rfe ranks permuted copies" in outcome.err
+    assert "--stop 5, or --method gram-schmidt --stop probe" in outcome.err
+
+
+def test_a_word_among_numbers_is_refused_with_the_file_on_dask(tamis, tmp_path, monkeypatch):
+    monkeypatch.setattr(file_blocks_module, "_STREAM_BYTES", 2**12)  # types are those of the first lines
+    frame = numbers_frame().round(5).astype({"a": object})
+    frame.loc[599, "a"] = "oops"
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    outcome = tamis("select", tmp_path / "t.csv", "--target", "y", "--engine", "dask")
+    assert outcome.code == 2
+    assert re.search(r"cannot read .*t.csv: .*oops", outcome.err), outcome.err

@@ -204,3 +204,88 @@ def test_advice_on_missing_values_in_files_can_be_followed(tmp_path):
     with pytest.raises(ValueError, match=r"TableSelector\(GramSchmidt\(\)\)\.fit\(files\.select\(columns\), y\)"):
         GramSchmidt().fit(files.blocks(["a", "b"]), y)
     assert TableSelector(GramSchmidt()).fit(files.select(["a", "b"]), y).get_feature_names_out().tolist() == ["b"]
+
+
+@pytest.mark.parametrize("memory", ["2GB", None, 0, -1, True, float("nan")])
+def test_memory_that_is_no_number_of_bytes_is_refused_at_once(memory, tmp_path):
+    parquet.write_table(pa.table({"a": [1, 2]}), tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="memory must be a number of bytes above 0"):
+        FileTable(tmp_path / "t.parquet", memory=memory)
+
+
+def test_a_column_that_is_given_twice_is_refused_by_name(tmp_path):
+    parquet.write_table(pa.table({"a": [1, 2], "b": [3, 4]}), tmp_path / "t.parquet")
+    files = FileTable(tmp_path / "t.parquet")
+    for take in (files.select, files.blocks):
+        with pytest.raises(ValueError, match="column 'a' is given twice"):
+            take(["a", "b", "a"])
+
+
+def test_rows_are_taken_by_a_mask_and_not_by_their_places(tmp_path):
+    parquet.write_table(pa.table({"a": [1, 2, 3]}), tmp_path / "t.parquet")
+    files = FileTable(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="the mask holds int64, not booleans"):
+        files.take_rows(np.arange(3))
+    assert files.take_rows([True, False, True]).read_column("a").tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("change", ["deleted", "grown", "shrunk", "other columns"])
+@pytest.mark.parametrize("write", [parquet.write_table, csv.write_csv])
+def test_a_file_that_changes_between_passes_is_named(write, change, tmp_path):
+    suffix = "csv" if write is csv.write_csv else "parquet"
+    table = a_table().select(["x0", "x1", "y"])
+    for part in range(2):
+        write(table, tmp_path / f"p{part}.{suffix}")
+    files = FileTable([tmp_path / f"p{part}.{suffix}" for part in range(2)])
+    blocks, y = files.blocks(["x0", "x1"]), files.read_column("y")
+    changed = {
+        "grown": pa.concat_tables([table, table]),
+        "shrunk": table.slice(0, 10),
+        "other columns": table.select(["y", "x1"]),
+    }
+    if change == "deleted":
+        (tmp_path / f"p1.{suffix}").unlink()
+    else:
+        write(changed[change], tmp_path / f"p1.{suffix}")
+    what = "is gone" if change == "deleted" else "changed"
+    with pytest.raises(ValueError, match=rf"p1.{suffix} {what} while the table was read"):
+        GramSchmidt().fit(blocks, y)
+
+
+def test_a_folder_is_refused_with_what_to_give(tmp_path):
+    (tmp_path / "d.parquet").mkdir()
+    with pytest.raises(ValueError, match=r"d.parquet: it is a folder; give the files in it"):
+        FileTable(tmp_path / "d.parquet")
+
+
+def test_blocks_of_long_text_are_sized_by_what_the_text_takes(tmp_path):
+    rng = np.random.RandomState(0)
+    words = np.array([letter * 2000 for letter in "abcd"])
+    rows = {"word": words[rng.randint(4, size=6000)], "a": np.arange(6000)}
+    parquet.write_table(pa.table(rows), tmp_path / "t.parquet")
+    feather.write_feather(pa.table(rows), tmp_path / "t.arrow", compression="lz4")
+    for path in (tmp_path / "t.parquet", tmp_path / "t.arrow"):
+        files = FileTable(path, memory=64 * 10**6)  # 12 MB of text, a block is 4 MB
+        found = list(files.batches(["word", "a"], files.rows_per_block(2)))
+        assert max(batch.nbytes for batch in found) <= 4 * 10**6
+        assert max(batch.num_rows for batch in found) > 1024
+        np.testing.assert_array_equal(np.concatenate([batch.column("a") for batch in found]), rows["a"])
+
+
+def test_of_a_compressed_arrow_file_only_what_is_asked_for_is_decoded(tmp_path):
+    rng = np.random.RandomState(0)
+    n_rows, n_columns = 100_000, 20
+    table = pa.table({f"x{j}": rng.standard_normal(n_rows).round(1) for j in range(n_columns)})
+    feather.write_feather(table, tmp_path / "t.arrow", compression="lz4", chunksize=n_rows)
+    before = pa.default_memory_pool()
+    pool = pa.proxy_memory_pool(before)
+    pa.set_memory_pool(pool)
+    try:
+        files = FileTable(tmp_path / "t.arrow")
+        assert files.n_rows == n_rows
+        assert pool.max_memory() < 8 * n_rows
+        np.testing.assert_array_equal(files.read_column("x7"), table.column("x7").to_numpy())
+        assert pool.max_memory() < 4 * 8 * n_rows
+    finally:
+        pa.set_memory_pool(before)
+    np.testing.assert_array_equal(files.blocks(["x9", "x2"]).head(5)[:, 0], table.column("x9").to_numpy()[:5])

@@ -17,6 +17,7 @@ import numpy as np
 
 from tamis.base import PERMUTED_COPIES, ROWS, Ranker
 from tamis.base._row_blocks import TAKE_ROW_BLOCKS
+from tamis.cli._dask_frames import read_in_dask
 from tamis.cli._environment import Environment
 from tamis.cli._frame import missing
 from tamis.cli._methods import kebab
@@ -25,7 +26,7 @@ from tamis.cli._options import UNITS
 from tamis.cli._progress import show_reading
 from tamis.cli._read import check_source, format_suffix
 from tamis.cli._read_text import TextFormat, find_layout
-from tamis.cli._sources import STANDARD_INPUT, find_files
+from tamis.cli._sources import NO_ROWS, STANDARD_INPUT, find_files
 from tamis.cli._table import Columns, Parts, as_groups, as_target, as_weights, find_parts
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ def is_large(args: argparse.Namespace, ranker: Ranker) -> bool:
     """Whether the files are to be read in blocks: as asked, or as their size and the memory say."""
     if args.scheduler is not None and args.engine != "dask":
         raise ValueError("--scheduler is for --engine dask")
+    if args.memory is not None and args.engine == "memory":
+        raise ValueError("--memory is for tables read in blocks, and --engine memory reads none so: leave out one")
     if args.engine in ("blocks", "dask"):
         if "row_blocks" not in ranker.provides:
             raise ValueError(
@@ -154,7 +157,11 @@ def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker],
         what = "neither numbers nor text nor dates"
         raise ValueError(f"{columns_hold(others)} {what}; leave {them(others)} out with {drop_option(others)}")
     files, n_empty = _without_empty_lines(files, parts.target)
+    if not files.n_rows:
+        raise ValueError(f"cannot read {paths[0]} as {suffix}: it holds no rows" if len(paths) == 1 else NO_ROWS)
     notes = [f"{_in_words(files.n_bytes)} in {files.n_rows} rows and {len(files.column_names)} columns, read in blocks"]
+    if layout is not None and args.encoding is None and layout.encoding != "utf-8":
+        notes.append(f"read as {layout.encoding.upper()}, as the first line says; else say --encoding NAME")
     if n_empty:
         notes.append(f"left out {n_empty} empty line{'s' * (n_empty > 1)}")
     n_rows = files.n_rows
@@ -202,29 +209,17 @@ def fit_large(ranker: Ranker, table: LargeTable, treat_missing: str) -> Ranker |
 
 def _fit_dask(ranker: Ranker, table: LargeTable) -> Ranker:
     """The same on partitions of dask, which a cluster may hold; columns must be numbers."""
-    try:
-        import dask.dataframe as dd
-    except ImportError:
-        raise ImportError("--engine dask needs dask; install it with: pip install 'tamis[scale]'") from None
-    paths = [str(path) for path in table.files.paths]
-    leaves_rows_out = bool(table.n_rows_dropped or table.n_empty_lines)
-    names = [*table.names, str(table.target)] if leaves_rows_out and table.target is not None else table.names
-    if table.files.suffix == ".parquet":
-        # file by file: dask would sort the paths in another way than the target was read
-        frame = dd.concat([dd.read_parquet(path, columns=names, index=False) for path in paths])
-    elif table.files.suffix in _TEXT:
-        layout = table.files.layout
-        na_values = {"na_values": list(layout.missing), "keep_default_na": False}
-        used = None if leaves_rows_out and table.target is None else names  # a line is empty if all its cells are
-        frame = dd.read_csv(paths, sep=layout.separator, decimal=layout.decimal, usecols=used, **na_values)
-        frame = frame.dropna(how="all")[names] if used is None else frame[names]
-    else:
-        raise ValueError(f"--engine dask reads .parquet, .csv and .tsv, not {table.files.suffix}")
     others = [name for name in table.names if table.files.kind(name) not in ("number", "boolean")]
     if others:
         raise ValueError(
             f"--engine dask ranks numbers, and {columns_hold(others)} others: leave them out with {drop_option(others)}"
         )
+    leaves_rows_out = bool(table.n_rows_dropped or table.n_empty_lines)
+    names = [*table.names, str(table.target)] if leaves_rows_out and table.target is not None else table.names
+    if leaves_rows_out and table.target is None:  # a line is empty if all its cells are
+        frame = read_in_dask(table.files, table.files.column_names).dropna(how="all")[names]
+    else:
+        frame = read_in_dask(table.files, names)
     if names is not table.names:
         frame = frame[~frame[table.target].isna()][table.names]
     beside = {"sample_weight": table.weights, "row_groups": table.row_groups}
@@ -304,6 +299,11 @@ def _common_layout(paths: Sequence[Path], suffix: str, text_format: TextFormat) 
     first = find_layout(paths[0], suffix, text_format)
     for path in paths[1:]:
         layout = find_layout(path, suffix, text_format)
+        if layout.encoding != first.encoding:
+            raise ValueError(
+                f"{path} is written in {layout.encoding} and {paths[0]} in {first.encoding}: text files read in blocks "
+                "need the same encoding; if it is found out wrongly, name it with --encoding"
+            )
         if (layout.names, layout.separator) != (first.names, first.separator):
             raise ValueError(
                 f"{path} has another header than {paths[0]}: text files read in blocks need the same columns, in the "

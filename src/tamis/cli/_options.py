@@ -215,12 +215,14 @@ def add_size_options(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         type=memory_size,
         help="memory to keep to, such as 2GB (default: half of what is free): larger Parquet, Arrow and text files are "
-        "read in blocks of rows, by methods that rest on sums over rows",
+        "read in blocks of rows, by methods that rest on sums over rows. Not for --engine memory; --engine dask "
+        "has partitions of its own size",
     )
     group.add_argument(
         "--engine",
         choices=["auto", "memory", "blocks", "dask"],
         default="auto",
-        help="where rows are: in memory, read in blocks, or partitions of dask (default: auto, by size)",
+        help="where rows are: in memory, read in blocks, or partitions of dask, of which every thread or worker holds "
+        "one at a time whatever --memory says: row groups of Parquet, or 64 MB of text (default: auto, by size)",
     )
     group.add_argument("--scheduler", metavar="ADDRESS", help="of a dask cluster, such as tcp://host:8786")

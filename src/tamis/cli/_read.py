@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 import zipfile
 from collections.abc import Callable, Sequence
@@ -23,7 +24,9 @@ _COMPRESSIBLE = (".csv", ".tsv", ".svm", ".svmlight", ".libsvm")
 def check_source(path: Path, suffix: str) -> None:
     """Refuse a file that is not there, or of no known format."""
     if path.is_dir():
-        raise ValueError(f"cannot read {path}: it is a folder")
+        held = next((each.suffix for each in sorted(path.iterdir()) if each.suffix in _READERS), None)
+        advice = "" if held is None else f"; for the files in it say --glob {shlex.quote(f'{path}/*{held}')}"
+        raise ValueError(f"cannot read {path}: it is a folder{advice}")
     if not path.exists():
         raise ValueError(f"cannot read {path}: no such file")
     if suffix not in _READERS:
@@ -33,7 +36,14 @@ def check_source(path: Path, suffix: str) -> None:
         )
 
 
-def read(path: Path, *, suffix: str | None = None, text_format: TextFormat | None = None, name: str = "") -> Frame:
+def read(
+    path: Path,
+    *,
+    suffix: str | None = None,
+    text_format: TextFormat | None = None,
+    name: str = "",
+    may_be_empty: bool = False,
+) -> Frame:
     """Read a file; whatever goes wrong in it becomes a ``ValueError`` that names it.
 
     Parameters
@@ -45,6 +55,8 @@ def read(path: Path, *, suffix: str | None = None, text_format: TextFormat | Non
         How a table of text is written; None finds out.
     name : str
         What to call it, if not by its path.
+    may_be_empty : bool
+        Whether it may hold no rows, as one part of several.
     """
     suffix = format_suffix(path) if suffix is None else suffix
     name = name or str(path)
@@ -56,7 +68,7 @@ def read(path: Path, *, suffix: str | None = None, text_format: TextFormat | Non
         )
     try:
         frame = _TEXT_READERS[suffix](path, given) if suffix in _TEXT_READERS else _BINARY_READERS[suffix](path)
-        if frame.n_rows == 0:
+        if frame.n_rows == 0 and not may_be_empty:
             raise ValueError("it holds no rows")
     except (ImportError, MemoryError):
         raise

@@ -14,7 +14,7 @@ from tamis.cli._frame import Frame, check_distinct, kind
 from tamis.cli._naming import columns_hold
 from tamis.cli._polars import from_polars, null_counts, require_polars
 from tamis.cli._text_cells import MISSING, looks_parsed, parse_cells
-from tamis.cli._text_encoding import TextFile, decode
+from tamis.cli._text_encoding import TextFile, decode, encoding_of_head
 from tamis.engine import TextLayout
 
 _SEPARATORS = ",;\t|"
@@ -54,9 +54,13 @@ def read_tsv(path: Path, given: TextFormat) -> Frame:
 
 def find_layout(path: Path, suffix: str, given: TextFormat) -> TextLayout:
     """How the cells of a file that is too large to be read at once are written, from its first lines."""
-    encoding = given.encoding or "utf-8-sig"
+    head = _head(path)
     try:
-        head = _head(path).decode(encoding, errors="replace").encode()
+        encoding = given.encoding or encoding_of_head(head).removesuffix("-sig")
+    except ValueError as error:
+        raise ValueError(f"cannot read {path} as {suffix}: {error}") from None
+    try:
+        head = head.decode(encoding, errors="replace").encode()
     except LookupError:
         raise ValueError(f"--encoding {encoding}: no such encoding; common ones are utf-8, latin-1, utf-16") from None
     sample = _first_lines(TextFile(path, head))
@@ -69,9 +73,7 @@ def find_layout(path: Path, suffix: str, given: TextFormat) -> TextLayout:
     names = _names(next(row for row in header if row))
     coded = [name for j, name in enumerate(names) if any(len(row) > j and re.fullmatch(_CODE, row[j]) for row in rows)]
     decimal = "," if comma else "."
-    return TextLayout(
-        separator, decimal, given.encoding or "utf-8", MISSING, tuple(names), header.line_num, tuple(coded)
-    )
+    return TextLayout(separator, decimal, encoding, MISSING, tuple(names), header.line_num, tuple(coded))
 
 
 def _head(path: Path) -> bytes:

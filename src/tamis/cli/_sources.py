@@ -19,6 +19,7 @@ from tamis.cli._read import read
 from tamis.cli._read_text import TextFormat
 
 STANDARD_INPUT = Path("-")
+NO_ROWS = "--glob: none of the files holds any rows"
 
 
 def read_table(
@@ -42,7 +43,7 @@ def read_table(
     paths = find_files(files, several=several)
     if not several:
         return _read_one(paths[0], suffix, text_format, stdin)
-    return _stack({path: _read_one(path, suffix, text_format, stdin) for path in paths})
+    return _stack({path: _read_one(path, suffix, text_format, stdin, may_be_empty=True) for path in paths})
 
 
 def find_files(files: Sequence[Path], *, several: bool) -> list[Path]:
@@ -70,11 +71,25 @@ def _matches(given: Path) -> list[Path]:
     return found
 
 
-def _read_one(path: Path, suffix: str | None, text_format: TextFormat, stdin: Callable[[], BinaryIO]) -> Frame:
+def _read_one(
+    path: Path,
+    suffix: str | None,
+    text_format: TextFormat,
+    stdin: Callable[[], BinaryIO],
+    *,
+    may_be_empty: bool = False,
+) -> Frame:
     if path != STANDARD_INPUT:
-        return _with_one_note(read(path, suffix=suffix, text_format=text_format), str(path))
+        frame = read(path, suffix=suffix, text_format=text_format, may_be_empty=may_be_empty)
+        return _with_one_note(frame, str(path))
     with _spooled(stdin()) as spooled:
-        frame = read(spooled, suffix=suffix or ".csv", text_format=text_format, name="standard input")
+        frame = read(
+            spooled,
+            suffix=suffix or ".csv",
+            text_format=text_format,
+            name="standard input",
+            may_be_empty=may_be_empty,
+        )
     return _with_one_note(frame, "standard input")
 
 
@@ -103,6 +118,10 @@ def _stack(frames: dict[Path, Frame]) -> Frame:
         odd += [f"has a column '{name}'" for name in frame.names if name not in first.columns]
         if odd:
             raise ValueError(f"--glob: {path} {odd[0]}, unlike {first_path}; all files need the same columns")
+    n_files = len(frames)
+    frames = {path: frame for path, frame in frames.items() if frame.n_rows}  # a part without rows has no types either
+    if not frames:
+        raise ValueError(NO_ROWS)
     columns = {
         name: _stack_column(name, {path: frame.columns[name] for path, frame in frames.items()}) for name in first.names
     }
@@ -113,7 +132,7 @@ def _stack(frames: dict[Path, Frame]) -> Frame:
     notes = [note for frame in frames.values() for note in frame.notes]
     n_rows = sum(frame.n_rows for frame in frames.values())
     return Frame(
-        columns, target=first.target, originals=originals, notes=(*notes, f"read {n_rows} rows of {len(frames)} files")
+        columns, target=first.target, originals=originals, notes=(*notes, f"read {n_rows} rows of {n_files} files")
     )
 
 

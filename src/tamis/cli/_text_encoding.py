@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import gzip
 import io
 from dataclasses import dataclass
@@ -71,15 +72,34 @@ def decode(path: Path, encoding: str | None = None) -> TextFile:
     return TextFile(path, text.removeprefix("\ufeff").encode(), note)
 
 
+def encoding_of_head(head: bytes) -> str:
+    """The encoding of a file that is too large to be read for it: by its byte order mark, else by its header alone."""
+    if (marked := _marked_encoding(head[:_HEAD])) is not None:
+        return marked
+    header = head.lstrip().partition(b"\n")[0]
+    for encoding in ("utf-8", "cp1252"):
+        with contextlib.suppress(UnicodeDecodeError):
+            codecs.getincrementaldecoder(encoding)().decode(header)  # the last letter may be cut
+            return encoding
+    return "latin-1"
+
+
+def _marked_encoding(head: bytes) -> str | None:
+    """What the byte order mark of a file says, if it has one; refuses what is no text of one byte a letter then."""
+    for mark, encoding in _BYTE_ORDER_MARKS.items():
+        if head.startswith(mark):
+            return encoding
+    if b"\0" in head:
+        raise ValueError("it is no text, or UTF-16 that does not say so; if it is, say --encoding utf-16-le")
+    return None
+
+
 def _find_encoding(path: Path, compressed: bool) -> tuple[str, str]:
     """The encoding of a file, and what to tell about it."""
     with _open(path, compressed) as file:
         head = file.read(_HEAD)
-    for mark, encoding in _BYTE_ORDER_MARKS.items():
-        if head.startswith(mark):
-            return encoding, "" if encoding == "utf-8-sig" else f"read as {encoding.upper()}, as its first bytes say"
-    if b"\0" in head:
-        raise ValueError("it is no text, or UTF-16 that does not say so; if it is, say --encoding utf-16-le")
+    if (marked := _marked_encoding(head)) is not None:
+        return marked, "" if marked == "utf-8-sig" else f"read as {marked.upper()}, as its first bytes say"
     if (bad := _not_utf8(path, compressed)) is None:
         return "utf-8", ""
     note = "not UTF-8, so read as Windows-1252 (Latin-1): if letters look wrong, say --encoding NAME"

@@ -4,7 +4,7 @@ from tamis.engine._block_columns import BlockColumns
 from tamis.engine._class_moments import class_moments_of_blocks
 from tamis.engine._compressed import CompressedColumns, compress_parts, compress_rows, is_tall, join_parts
 from tamis.engine._dask_blocks import DaskBlocks, as_known_array, is_dask
-from tamis.engine._file_blocks import MEMORY, FileBlocks, FileTable, TextLayout, read_ahead, to_numpy
+from tamis.engine._file_blocks import MEMORY, FileBlocks, FileTable, TextLayout, parse_text, read_ahead, to_numpy
 from tamis.engine._finite import NonFiniteError
 from tamis.engine._permuted_targets import LinearModel, permuted_products
 from tamis.engine._products import ProductSums, sum_products
@@ -34,6 +34,7 @@ __all__ = [
     "is_dask",
     "is_tall",
     "join_parts",
+    "parse_text",
     "permuted_products",
     "read_ahead",
     "shape_of",

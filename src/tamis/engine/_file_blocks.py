@@ -5,10 +5,12 @@ from __future__ import annotations
 import glob
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +23,7 @@ _SHARE_OF_BLOCK = 1 / 16  # of the memory: blocks are read ahead, converted and 
 _MOST_BLOCK_BYTES = 2**26  # larger blocks are not faster
 _FEWEST_ROWS = 256
 _STREAM_BYTES = 2**20  # read of a file at a time
+_ROWS_OF_TEXT = 1024  # decoded at a time where columns are of no fixed width: only then it is known what they take
 
 T = TypeVar("T")
 
@@ -92,7 +95,8 @@ class FileTable:
         if self.suffix not in _READERS:
             raise ValueError(f"cannot read {self.paths[0]} in blocks: '{self.suffix}' is none of {', '.join(_READERS)}")
         self.layout = TextLayout("\t" if self.suffix == ".tsv" else ",") if layout is None else layout
-        self.memory = memory
+        self.memory = _checked_memory(memory)
+        self._states = {path: _state_of(path) for path in self.paths}
         self.watch: Watch | None = None
         self._n_rows: int | None = None
         self._is_kept: np.ndarray | None = None  # of all rows of the files; None: every one
@@ -104,6 +108,7 @@ class FileTable:
             raise ValueError(f"cannot read {self.paths[0]}: two columns are named '{twice}'")
         for path in self.paths[1:]:
             self.schema = _common_schema(self.schema, self.paths[0], self._schema_of(path), path)
+        self.schema = _with_types(self.schema)
         counts = [self._reader.count_rows(path, self.layout) for path in self.paths]
         if None not in counts:
             self.count(count or 0 for count in counts)
@@ -132,8 +137,11 @@ class FileTable:
 
     def rows_per_block(self, n_columns: int) -> int:
         """Rows of a block of so many columns in double precision."""
-        size = min(self.memory * _SHARE_OF_BLOCK, _MOST_BLOCK_BYTES)
-        return max(_FEWEST_ROWS, int(size // (8 * max(n_columns, 1))))
+        return max(_FEWEST_ROWS, int(self._bytes_per_block // (8 * max(n_columns, 1))))
+
+    @property
+    def _bytes_per_block(self) -> float:
+        return min(self.memory * _SHARE_OF_BLOCK, _MOST_BLOCK_BYTES)
 
     def select(self, columns: Sequence[str]) -> FileTable:
         """The same rows of some of the columns."""
@@ -141,6 +149,8 @@ class FileTable:
             raise ValueError("no column is given: name at least one")
         for name in columns:
             self._check_known(name)
+        if twice := [name for name, count in Counter(columns).items() if count > 1]:
+            raise ValueError(f"column '{twice[0]}' is given twice: name each column once")
         part = copy(self)
         part.column_names = tuple(columns)
         return part
@@ -152,7 +162,9 @@ class FileTable:
         ----------
         is_kept : ndarray of bool, of shape (n_rows,)
         """
-        is_kept = np.asarray(is_kept, dtype=bool)
+        is_kept = np.asarray(is_kept)
+        if is_kept.dtype != bool:  # places of rows would be taken for true wherever they are not 0
+            raise ValueError(f"the mask holds {is_kept.dtype}, not booleans: say of every row whether it is taken")
         if is_kept.shape != (self.n_rows,):
             raise ValueError(f"the mask has shape {is_kept.shape}, but the files have {self.n_rows} rows")
         part = copy(self)
@@ -179,18 +191,37 @@ class FileTable:
         return iter(self.watch(batches, n_blocks, purpose))
 
     def batches(self, columns: Sequence[str], n_rows: int) -> Iterator[Any]:
-        """Record batches of at most so many rows, of the given columns, of one file after the other."""
+        """Record batches of at most so many rows, of the given columns, of one file after the other.
+
+        Those of text have fewer, where so many would take more than a block of numbers may.
+        """
         start = 0
         for path in self.paths:
+            self._check_unchanged(path)
             try:
-                for batch in self._reader.batches(path, self.layout, self.schema, list(columns), n_rows):
+                for batch in self._sized_batches(path, list(columns), n_rows):
                     found = _as_schema(batch, self.schema, columns)
                     if self._is_kept is not None:
                         found = found.filter(_arrow().array(self._is_kept[start : start + batch.num_rows]))
                     start += batch.num_rows
                     yield found
-            except _arrow().ArrowException as error:
+            except (_arrow().ArrowException, OSError) as error:
+                self._check_unchanged(path)
                 raise ValueError(f"cannot read {path}: {self._in_words(error)}") from error
+            self._check_unchanged(path)
+
+    def _sized_batches(self, path: Path, columns: list[str], n_rows: int) -> Iterator[Any]:
+        """Batches of one file; what text takes is known when it is decoded, a few rows at a time."""
+        if all(_has_fixed_width(self.schema.field(name).type) for name in columns):
+            return self._reader.batches(path, self.layout, self.schema, columns, n_rows)
+        parts = self._reader.batches(path, self.layout, self.schema, columns, min(n_rows, _ROWS_OF_TEXT))
+        return _join_batches(parts, n_rows, self._bytes_per_block)
+
+    def _check_unchanged(self, path: Path) -> None:
+        """Refuse a file that is not what it was when the table was opened: passes would see different rows."""
+        if (state := _state_of(path)) != self._states[path]:
+            what = "is gone" if state is None else "changed"
+            raise ValueError(f"{path} {what} while the table was read: open it anew, once nothing writes to its files")
 
     def _in_words(self, error: Exception) -> str:
         """What went wrong, with the name of the column of text that pyarrow knows by its number."""
@@ -304,10 +335,27 @@ def _find_files(given: Sequence[str | Path]) -> tuple[Path, ...]:
         matches = [path] if path.exists() else sorted(map(Path, glob.glob(str(each), recursive=True)))
         if not matches:
             raise ValueError(f"cannot read {each}: no such file, and none that matches")
+        if folder := next((match for match in matches if match.is_dir()), None):
+            raise ValueError(f"cannot read {folder}: it is a folder; give the files in it, such as {folder}/*.parquet")
         found += matches
     if not found:
         raise ValueError("no file is given")
     return tuple(found)
+
+
+def _state_of(path: Path) -> tuple[int, int] | None:
+    """Size and time of the last change of a file; None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _checked_memory(memory: float) -> float:
+    if isinstance(memory, bool) or not isinstance(memory, Real) or not 0 < memory < np.inf:
+        raise ValueError(f"memory must be a number of bytes above 0, such as 2 * 2**30, not {memory!r}")
+    return memory
 
 
 def _format_of(path: Path) -> str:
@@ -333,6 +381,17 @@ def _common_schema(schema: Any, path: Path, other: Any, other_path: Path) -> Any
     return _arrow().schema(fields)
 
 
+def _with_types(schema: Any) -> Any:
+    """Columns that hold nothing as far as is known, in no file, are numbers that are missing."""
+    pa = _arrow()
+    return pa.schema(
+        [
+            (name, pa.float64() if str(kind) == "null" else kind)
+            for name, kind in zip(schema.names, schema.types, strict=True)
+        ]
+    )
+
+
 def _common_type(one: Any, another: Any) -> Any:
     """A type that holds values of both, which are of one kind, or nothing."""
     if one == another or str(another) == "null":
@@ -354,6 +413,25 @@ def _as_schema(batch: Any, schema: Any, columns: Sequence[str]) -> Any:
         for column, field in zip(batch.columns, wanted, strict=True)
     ]
     return pa.record_batch(arrays, schema=wanted)
+
+
+def _join_batches(batches: Iterator[Any], n_rows: int, n_bytes: float) -> Iterator[Any]:
+    """Batches below each other, as long as they have at most so many rows and bytes together."""
+    pa = _arrow()
+    held: list[Any] = []
+    rows, size = 0, 0
+    for batch in batches:
+        if held and (rows + batch.num_rows > n_rows or size + batch.nbytes > n_bytes):
+            yield pa.concat_batches(held)
+            held, rows, size = [], 0, 0
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+    if held:
+        yield pa.concat_batches(held)
+
+
+def _has_fixed_width(kind: Any) -> bool:
+    return _arrow().types.is_dictionary(kind) or _kind_of(kind) not in ("text", "other")
 
 
 def _kind_of(kind: Any) -> str:
@@ -385,9 +463,9 @@ def _is_whole(column: Any) -> bool:
 
 
 def _as_decimal(kind: Any) -> Any:
-    """The type of a column of text: numbers of any kind are decimals."""
+    """The type of a column of text: numbers of any kind are decimals; one without values may be of any type."""
     pa = _arrow()
-    return pa.float64() if _is_number(kind) and kind != pa.bool_() else kind
+    return pa.float64() if _is_number(kind) and kind not in (pa.bool_(), pa.null()) else kind
 
 
 def to_numpy(column: Any) -> np.ndarray:
@@ -446,21 +524,26 @@ class _Arrow(_Reader):
             return file.schema
 
     def count_rows(self, path: Path, layout: TextLayout) -> int | None:
-        with self._open(path) as file:
-            return sum(file.get_batch(place).num_rows for place in range(file.num_record_batches))
+        from pyarrow import dataset, fs
+
+        fragment = dataset.IpcFileFormat().make_fragment(str(path), fs.LocalFileSystem())
+        return fragment.count_rows()  # by the headers of batches alone
 
     def batches(self, path: Path, layout: TextLayout, schema: Any, columns: list[str], n_rows: int) -> Iterator[Any]:
         with self._open(path) as file:
+            places = sorted(file.schema.get_field_index(name) for name in columns)
+        with self._open(path, places) as file:  # other columns are not decoded
             for place in range(file.num_record_batches):
                 batch = file.get_batch(place).select(columns)
                 for start in range(0, batch.num_rows, n_rows):
                     yield batch.slice(start, n_rows)
 
     @staticmethod
-    def _open(path: Path) -> Any:
+    def _open(path: Path, places: Sequence[int] | None = None) -> Any:
         from pyarrow import ipc, memory_map
 
-        return ipc.open_file(memory_map(str(path)))
+        options = ipc.IpcReadOptions(included_fields=None if places is None else list(places))
+        return ipc.open_file(memory_map(str(path)), options=options)
 
 
 class _Text(_Reader):
@@ -481,7 +564,7 @@ class _Text(_Reader):
                     yield batch.slice(start, n_rows)
 
     @staticmethod
-    def _open(path: Path, layout: TextLayout, schema: Any, columns: list[str] | None = None) -> Any:
+    def _open(path: Any, layout: TextLayout, schema: Any, columns: list[str] | None = None) -> Any:
         from pyarrow import csv
 
         missing = list(layout.missing)
@@ -504,6 +587,16 @@ class _Text(_Reader):
                 strings_can_be_null=True,
             ),
         )
+
+
+def parse_text(data: bytes, layout: TextLayout, schema: Any, columns: Sequence[str]) -> Any:
+    """Columns of some lines of a text file as an Arrow table of the types of a schema, whatever reads the lines."""
+    pa = _arrow()
+    wanted = pa.schema([schema.field(name) for name in columns])
+    if not data:
+        return wanted.empty_table()
+    with _Text._open(pa.BufferReader(data), layout, schema, list(columns)) as reader:
+        return pa.Table.from_batches(reader, wanted)
 
 
 _READERS: dict[str, _Reader] = {
