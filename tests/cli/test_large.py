@@ -238,37 +238,63 @@ def test_files_that_are_cut_short_are_refused(tamis, parts, tmp_path):
     assert "part-1.parquet" in outcome.err
 
 
-def test_a_table_of_many_times_the_memory_is_ranked_within_it(tmp_path):
-    """60 MB of numbers: half of it is more than the process takes beside what it takes for a small table."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """big.parquet, 60 MB of numbers, and small.parquet with the same columns."""
+    folder = tmp_path_factory.mktemp("large")
     rng = np.random.RandomState(0)
-    with parquet.ParquetWriter(
-        tmp_path / "big.parquet", pa.schema([(f"x{j}", pa.float64()) for j in range(50)])
-    ) as file:
+    names = [f"x{j}" for j in range(50)]
+    with parquet.ParquetWriter(folder / "big.parquet", pa.schema([(name, pa.float64()) for name in names])) as file:
         for _ in range(15):
             X = rng.standard_normal((10_000, 50)).round(2)
             X[:, 7] += 2 * X[:, 3]
-            file.write_table(pa.table(list(X.T), names=[f"x{j}" for j in range(50)]))
-    small = pa.table([rng.standard_normal(1000) for _ in range(50)], names=[f"x{j}" for j in range(50)])
-    parquet.write_table(small, tmp_path / "small.parquet")
+            file.write_table(pa.table(list(X.T), names=names))
+    parquet.write_table(pa.table([rng.standard_normal(1000) for _ in names], names=names), folder / "small.parquet")
+    return folder
 
-    def peak(name):
-        code = (
-            "import resource, sys; from tamis.cli import main; "
-            f"code = main(['select', {str(tmp_path / name)!r}, '--target', 'x7', '--stop', '3', '--memory', '8MB', "
-            "'--engine', 'blocks', '--json']); "
-            "print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
-        )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        report, numbers = done.stdout.strip().rsplit("\n", 1)
-        exit_code, megabytes = map(int, numbers.split())
-        assert exit_code == 0
-        return json.loads(report), megabytes
 
-    report, megabytes = peak("big.parquet")
-    _, baseline = peak("small.parquet")
+def peak(path, *options):
+    """The report of a process of its own, and the megabytes that it has taken at most."""
+    arguments = ["select", str(path), "--memory", "8MB", "--engine", "blocks", "--json", *options]
+    code = (
+        f"import resource; from tamis.cli import main; code = main({arguments!r}); "
+        "print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    report, numbers = done.stdout.strip().rsplit("\n", 1)
+    exit_code, megabytes = map(int, numbers.split())
+    assert exit_code == 0
+    return json.loads(report), megabytes
+
+
+def test_a_table_of_many_times_the_memory_is_ranked_within_it(folder):
+    """Half of its size is more than the process takes beside what it takes for a small table."""
+    options = ["--target", "x7", "--stop", "3"]
+    report, megabytes = peak(folder / "big.parquet", *options)
+    _, baseline = peak(folder / "small.parquet", *options)
     assert report["features"][0]["name"] == "x3"
     assert report["n_rows"] == 150_000
     assert megabytes - baseline < 30
+
+
+def test_an_autoencoder_is_trained_on_rows_of_a_table_of_many_times_the_memory(folder):
+    pytest.importorskip("torch", reason="the extra neural brings torch")
+    options = ["--method", "agnos-s", "--stop", "1", "--seed", "0"]
+    report, megabytes = peak(folder / "big.parquet", *options)
+    _, baseline = peak(folder / "small.parquet", *options)
+    assert report["features"][0]["name"] in ("x3", "x7")  # which tell of each other
+    assert re.search(r"ranked on \d+ of 150000 rows, drawn at random", report["reason"])
+    assert megabytes - baseline < 30
+
+
+@pytest.mark.parametrize("engine", ["memory", "blocks"])
+def test_an_autoencoder_needs_no_target(tamis, parts, engine):
+    pytest.importorskip("torch", reason="the extra neural brings torch")
+    options = ["--method", "agnos-s", "--stop", "3", "--param", "max_iter=40", "--seed", "0", "--drop", "city,w,x5"]
+    found = kept(tamis, "--glob", parts, *options, "--engine", engine)
+    assert len(found["features"]) == 3
+    assert found["target"] is None
+    assert "drawn at random" not in found["reason"]  # all rows fit
 
 
 def write_parts(folder, tables, suffix=".parquet"):

@@ -225,6 +225,16 @@ def test_methods_that_take_blocks_are_those_that_the_error_names():
     assert sorted(name for name, what in declared.items() if "row_blocks" in what) == list(TAKE_ROW_BLOCKS)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_are_taken_from_all_blocks_in_one_pass(order):
+    X = np.asarray(a_table()[0], order=order)
+    table, rows = blocks(X), np.array([0, 699, 700, 1500, 2999])
+    np.testing.assert_array_equal(table.take_rows(rows), X[rows])
+    np.testing.assert_array_equal(table.take_rows(rows[1:2], np.array([5, 2])), X[699:700][:, [5, 2]])
+    assert table.n_passes == 2
+    assert table.take_rows(rows).flags.c_contiguous
+
+
 def test_passes_report_how_far_they_are():
     X, y = a_table()
     table, seen = blocks(X), []

@@ -36,6 +36,7 @@ from tamis.base._progress import interruption, note_interruption
 from tamis.base._ranking import Ranking, StopDecision
 from tamis.base._refuse_weights import refuse_weights
 from tamis.base._row_blocks import gather_target, is_in_blocks, open_blocks, take_dask_columns, watched
+from tamis.base._row_sample import draw_rows_of_blocks
 from tamis.base._rules import StoppingRule, rule_class
 from tamis.base._summary import as_frame, as_html, summary_columns
 from tamis.base._validation import (
@@ -651,7 +652,7 @@ def _row_sample(
     candidates: Candidates, y: np.ndarray | None, n_rows: int, rng: np.random.RandomState
 ) -> tuple[Candidates, np.ndarray | None]:
     """Some rows, drawn at random, of a table that is read in blocks."""
-    rows = np.sort(rng.choice(candidates.table.shape[0], n_rows, replace=False))
+    rows = draw_rows_of_blocks(candidates.table.shape[0], n_rows, rng)
     return candidates.sample_rows(rows), None if y is None else y[rows]
 
 

@@ -190,7 +190,7 @@ def _without_empty_lines(files: FileTable, target: str | None) -> tuple[FileTabl
 
 
 def fit_large(ranker: Ranker, table: LargeTable, treat_missing: str) -> Ranker | TableSelector:
-    """Rank the features by sums over blocks of their rows."""
+    """Rank the features, whose rows are read in blocks."""
     from tamis import TableSelector
 
     if table.in_dask:

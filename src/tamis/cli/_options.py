@@ -215,7 +215,7 @@ def add_size_options(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         type=memory_size,
         help="memory to keep to, such as 2GB (default: half of what is free): larger Parquet, Arrow and text files are "
-        "read in blocks of rows, by methods that rest on sums over rows",
+        "read in blocks of rows, by methods that can",
     )
     group.add_argument(
         "--engine",

@@ -14,9 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tamis.engine._row_blocks import LocalBlocks, Watch
+from tamis.engine._row_blocks import MEMORY, LocalBlocks, Watch
 
-MEMORY = 2 * 2**30  # bytes, where nobody says how many
 _SHARE_OF_BLOCK = 1 / 16  # of the memory: blocks are read ahead, converted and moved, so that some copies exist at once
 _MOST_BLOCK_BYTES = 2**26  # larger blocks are not faster
 _FEWEST_ROWS = 256
@@ -253,6 +252,7 @@ class FileBlocks(LocalBlocks):
         self.files = files
         self.column_names = tuple(columns)
         self.shape = (files.n_rows, len(columns))
+        self.memory = files.memory
         is_single = all(files.schema.field(name).type == _arrow().float32() for name in columns)
         self.dtype = np.dtype(np.float32 if is_single else np.float64)
 
