@@ -195,11 +195,63 @@ def test_ridge_elimination_reads_blocks(tamis, parts):
     assert sorted(each["name"] for each in in_blocks["features"]) == ["city", "x0", "x3"]
 
 
-def test_labels_that_are_large_whole_numbers_are_told_apart(tamis, tmp_path):
+def large_labels(holes=False):
+    """Labels that differ in digits beyond those of double precision, and a column that tells them apart."""
     rng = np.random.RandomState(0)
     labels = 2**60 + rng.randint(3, size=900)
-    numbers = pa.table({"a": rng.standard_normal(900), "b": (labels - 2**60) + rng.standard_normal(900), "y": labels})
-    found = kept(tamis, write_parts(tmp_path, {"t": numbers}), "--glob", "--target", "y", "--engine", "blocks")
+    y = pa.array(labels, mask=rng.uniform(size=900) < 0.1 if holes else None)
+    return pa.table({"a": rng.standard_normal(900), "b": (labels - 2**60) + rng.standard_normal(900), "y": y})
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_labels_that_are_large_whole_numbers_are_told_apart(tamis, tmp_path, suffix):
+    pattern = write_parts(tmp_path, {"t": large_labels()}, suffix)
+    found = kept(tamis, pattern, "--glob", "--target", "y", "--engine", "blocks")
+    assert [each["name"] for each in found["features"]] == ["b"]
+    assert "y taken as 3 classes" in found["reason"]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_such_labels_are_told_apart_once_rows_without_one_are_left_out(tamis, tmp_path, suffix):
+    pattern = write_parts(tmp_path, {"t": large_labels(holes=True)}, suffix)
+    found = kept(tamis, pattern, "--glob", "--target", "y", "--engine", "blocks", "--drop-rows-without-target")
+    assert "y taken as 3 classes" in found["reason"]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_groups_of_rows_that_are_large_whole_numbers_are_told_apart(tamis, tmp_path, suffix):
+    """One group would leave nothing to split."""
+    table = large_labels().append_column("z", pa.array(np.random.RandomState(1).standard_normal(900)))
+    pattern = write_parts(tmp_path, {"t": table}, suffix)
+    options = ["--target", "z", "--method", "lasso", "--row-groups", "y", "--engine", "blocks"]
+    assert tamis("select", "--glob", pattern, *options, "--json").code == 0
+
+
+@pytest.mark.parametrize("engine", ["memory", "blocks"])
+@pytest.mark.parametrize("option", ["--target", "--row-groups"])
+@pytest.mark.parametrize("last", [None, "1e3"])
+def test_labels_that_only_rounding_can_read_are_refused_by_name(tamis, tmp_path, engine, option, last):
+    """Beyond 64 bits, or where another cell is no whole number as text writes one."""
+    start = 2**65 if last is None else 2**60
+    cells = [str(start + label) for label in np.random.RandomState(0).randint(3, size=300).tolist()]
+    cells[-1:] = [] if last is None else [last]
+    x = np.random.RandomState(1).standard_normal(300)
+    lines = [f"{value:.4f},{value + 1:.4f},{cell}" for value, cell in zip(x, cells, strict=False)]
+    (tmp_path / "t.csv").write_text("a,b,y\n" + "\n".join(lines) + "\n")
+    options = ["--target", "y"] if option == "--target" else ["--target", "b", "--row-groups", "y", "--method", "lasso"]
+    outcome = tamis("select", tmp_path / "t.csv", *options, "--engine", engine)
+    assert outcome.code == 2
+    assert f"{option} y: the column holds whole numbers of which only the first 15 digits are told apart" in outcome.err
+
+
+@pytest.mark.parametrize("engine", ["memory", "blocks"])
+def test_quantities_may_be_as_large(tamis, tmp_path, engine):
+    rng = np.random.RandomState(0)
+    x = rng.standard_normal((300, 2))
+    y = [str(int(10**22 * (10 + value))) for value in x[:, 1] + 0.01 * rng.standard_normal(300)]
+    lines = [f"{a:.4f},{b:.4f},{cell}" for (a, b), cell in zip(x, y, strict=True)]
+    (tmp_path / "t.csv").write_text("a,b,y\n" + "\n".join(lines) + "\n")
+    found = kept(tamis, str(tmp_path / "t.csv"), "--target", "y", "--engine", engine)
     assert [each["name"] for each in found["features"]] == ["b"]
 
 

@@ -20,6 +20,7 @@ _SHARE_OF_BLOCK = 1 / 16  # of the memory: blocks are read ahead, converted and 
 _MOST_BLOCK_BYTES = 2**26  # larger blocks are not faster
 _FEWEST_ROWS = 256
 _STREAM_BYTES = 2**20  # read of a file at a time
+_TEXT = (".csv", ".tsv")
 
 T = TypeVar("T")
 
@@ -222,11 +223,24 @@ class FileTable:
         Whole numbers of which none is missing stay what they are, for double precision does not tell large ones apart.
         """
         self._check_known(name)
-        columns = [batch.column(0) for batch in self.batches([name], self.rows_per_block(1))]
+        columns = self._arrow_column(name)
         is_whole = all(_is_whole(column) for column in columns)
         parts = [column.to_numpy(zero_copy_only=False) if is_whole else to_numpy(column) for column in columns]
         self.count(map(len, parts))
         return np.concatenate(parts) if parts else np.empty(0)
+
+    def _arrow_column(self, name: str) -> list[Any]:
+        """All rows of one column, in batches; text in which all numbers are whole as such."""
+        place, pa = self.schema.get_field_index(name), _arrow()
+        if self.suffix in _TEXT and self.schema.field(name).type == pa.float64():
+            whole = copy(self)
+            whole.schema = self.schema.set(place, pa.field(name, pa.int64()))
+            try:
+                return whole._arrow_column(name)
+            except ValueError as error:
+                if not isinstance(error.__cause__, pa.ArrowInvalid):  # a cell that is no whole number
+                    raise
+        return [batch.column(0) for batch in self.batches([name], self.rows_per_block(1))]
 
     def blocks(self, columns: Sequence[str] | None = None) -> FileBlocks:
         """The given columns, or all, as a table of numbers that is read in blocks."""
@@ -340,6 +354,10 @@ def _common_type(one: Any, another: Any) -> Any:
     if str(one) == "null":
         return another
     pa = _arrow()
+    if pa.types.is_integer(one) and pa.types.is_integer(another):  # decimals would not tell large ones apart
+        are_unsigned = pa.types.is_unsigned_integer(one), pa.types.is_unsigned_integer(another)
+        if all(are_unsigned) or pa.uint64() not in (one, another):
+            return pa.uint64() if all(are_unsigned) else pa.int64()
     return {"number": pa.float64(), "text": pa.large_string(), "date": pa.timestamp("us")}.get(_kind_of(one), one)
 
 
@@ -464,7 +482,10 @@ class _Arrow(_Reader):
 
 
 class _Text(_Reader):
-    """Types are those of the first block; whole numbers count as decimals, for later ones may be."""
+    """Types are those of the first block; whole numbers count as decimals, for later ones may be.
+
+    A column that is read by itself is tried as whole numbers first.
+    """
 
     def schema(self, path: Path, layout: TextLayout) -> Any:
         pa = _arrow()
@@ -509,5 +530,5 @@ class _Text(_Reader):
 _READERS: dict[str, _Reader] = {
     ".parquet": _Parquet(),
     **dict.fromkeys((".arrow", ".feather", ".ipc"), _Arrow()),
-    **dict.fromkeys((".csv", ".tsv"), _Text()),
+    **dict.fromkeys(_TEXT, _Text()),
 }
