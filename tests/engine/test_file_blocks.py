@@ -186,7 +186,7 @@ def test_without_pyarrow_the_error_says_what_to_install(monkeypatch):
     def missing():
         raise ImportError("pyarrow")
 
-    monkeypatch.setattr(file_blocks_module, "_arrow", missing)
+    monkeypatch.setattr(file_blocks_module, "arrow", missing)
     with pytest.raises(ImportError, match=r"tamis\[scale\]"):
         FileTable("anything.parquet")
 
