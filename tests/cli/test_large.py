@@ -198,11 +198,63 @@ def test_ridge_elimination_reads_blocks(tamis, parts):
     assert sorted(each["name"] for each in in_blocks["features"]) == ["city", "x0", "x3"]
 
 
-def test_labels_that_are_large_whole_numbers_are_told_apart(tamis, tmp_path):
+def large_labels(holes=False):
+    """Labels that differ in digits beyond those of double precision, and a column that tells them apart."""
     rng = np.random.RandomState(0)
     labels = 2**60 + rng.randint(3, size=900)
-    numbers = pa.table({"a": rng.standard_normal(900), "b": (labels - 2**60) + rng.standard_normal(900), "y": labels})
-    found = kept(tamis, write_parts(tmp_path, {"t": numbers}), "--glob", "--target", "y", "--engine", "blocks")
+    y = pa.array(labels, mask=rng.uniform(size=900) < 0.1 if holes else None)
+    return pa.table({"a": rng.standard_normal(900), "b": (labels - 2**60) + rng.standard_normal(900), "y": y})
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_labels_that_are_large_whole_numbers_are_told_apart(tamis, tmp_path, suffix):
+    pattern = write_parts(tmp_path, {"t": large_labels()}, suffix)
+    found = kept(tamis, pattern, "--glob", "--target", "y", "--engine", "blocks")
+    assert [each["name"] for each in found["features"]] == ["b"]
+    assert "y taken as 3 classes" in found["reason"]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_such_labels_are_told_apart_once_rows_without_one_are_left_out(tamis, tmp_path, suffix):
+    pattern = write_parts(tmp_path, {"t": large_labels(holes=True)}, suffix)
+    found = kept(tamis, pattern, "--glob", "--target", "y", "--engine", "blocks", "--drop-rows-without-target")
+    assert "y taken as 3 classes" in found["reason"]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_groups_of_rows_that_are_large_whole_numbers_are_told_apart(tamis, tmp_path, suffix):
+    """One group would leave nothing to split."""
+    table = large_labels().append_column("z", pa.array(np.random.RandomState(1).standard_normal(900)))
+    pattern = write_parts(tmp_path, {"t": table}, suffix)
+    options = ["--target", "z", "--method", "lasso", "--row-groups", "y", "--engine", "blocks"]
+    assert tamis("select", "--glob", pattern, *options, "--json").code == 0
+
+
+@pytest.mark.parametrize("engine", ["memory", "blocks"])
+@pytest.mark.parametrize("option", ["--target", "--row-groups"])
+@pytest.mark.parametrize("last", [None, "1e3"])
+def test_labels_that_only_rounding_can_read_are_refused_by_name(tamis, tmp_path, engine, option, last):
+    """Beyond 64 bits, or where another cell is no whole number as text writes one."""
+    start = 2**65 if last is None else 2**60
+    cells = [str(start + label) for label in np.random.RandomState(0).randint(3, size=300).tolist()]
+    cells[-1:] = [] if last is None else [last]
+    x = np.random.RandomState(1).standard_normal(300)
+    lines = [f"{value:.4f},{value + 1:.4f},{cell}" for value, cell in zip(x, cells, strict=False)]
+    (tmp_path / "t.csv").write_text("a,b,y\n" + "\n".join(lines) + "\n")
+    options = ["--target", "y"] if option == "--target" else ["--target", "b", "--row-groups", "y", "--method", "lasso"]
+    outcome = tamis("select", tmp_path / "t.csv", *options, "--engine", engine)
+    assert outcome.code == 2
+    assert f"{option} y: the column holds whole numbers of which only the first 15 digits are told apart" in outcome.err
+
+
+@pytest.mark.parametrize("engine", ["memory", "blocks"])
+def test_quantities_may_be_as_large(tamis, tmp_path, engine):
+    rng = np.random.RandomState(0)
+    x = rng.standard_normal((300, 2))
+    y = [str(int(10**22 * (10 + value))) for value in x[:, 1] + 0.01 * rng.standard_normal(300)]
+    lines = [f"{a:.4f},{b:.4f},{cell}" for (a, b), cell in zip(x, y, strict=True)]
+    (tmp_path / "t.csv").write_text("a,b,y\n" + "\n".join(lines) + "\n")
+    found = kept(tamis, str(tmp_path / "t.csv"), "--target", "y", "--engine", engine)
     assert [each["name"] for each in found["features"]] == ["b"]
 
 
@@ -241,37 +293,63 @@ def test_files_that_are_cut_short_are_refused(tamis, parts, tmp_path):
     assert "part-1.parquet" in outcome.err
 
 
-def test_a_table_of_many_times_the_memory_is_ranked_within_it(tmp_path):
-    """60 MB of numbers: half of it is more than the process takes beside what it takes for a small table."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """big.parquet, 60 MB of numbers, and small.parquet with the same columns."""
+    folder = tmp_path_factory.mktemp("large")
     rng = np.random.RandomState(0)
-    with parquet.ParquetWriter(
-        tmp_path / "big.parquet", pa.schema([(f"x{j}", pa.float64()) for j in range(50)])
-    ) as file:
+    names = [f"x{j}" for j in range(50)]
+    with parquet.ParquetWriter(folder / "big.parquet", pa.schema([(name, pa.float64()) for name in names])) as file:
         for _ in range(15):
             X = rng.standard_normal((10_000, 50)).round(2)
             X[:, 7] += 2 * X[:, 3]
-            file.write_table(pa.table(list(X.T), names=[f"x{j}" for j in range(50)]))
-    small = pa.table([rng.standard_normal(1000) for _ in range(50)], names=[f"x{j}" for j in range(50)])
-    parquet.write_table(small, tmp_path / "small.parquet")
+            file.write_table(pa.table(list(X.T), names=names))
+    parquet.write_table(pa.table([rng.standard_normal(1000) for _ in names], names=names), folder / "small.parquet")
+    return folder
 
-    def peak(name):
-        code = (
-            "import resource, sys; from tamis.cli import main; "
-            f"code = main(['select', {str(tmp_path / name)!r}, '--target', 'x7', '--stop', '3', '--memory', '8MB', "
-            "'--engine', 'blocks', '--json']); "
-            "print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
-        )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        report, numbers = done.stdout.strip().rsplit("\n", 1)
-        exit_code, megabytes = map(int, numbers.split())
-        assert exit_code == 0
-        return json.loads(report), megabytes
 
-    report, megabytes = peak("big.parquet")
-    _, baseline = peak("small.parquet")
+def peak(path, *options):
+    """The report of a process of its own, and the megabytes that it has taken at most."""
+    arguments = ["select", str(path), "--memory", "8MB", "--engine", "blocks", "--json", *options]
+    code = (
+        f"import resource; from tamis.cli import main; code = main({arguments!r}); "
+        "print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    report, numbers = done.stdout.strip().rsplit("\n", 1)
+    exit_code, megabytes = map(int, numbers.split())
+    assert exit_code == 0
+    return json.loads(report), megabytes
+
+
+def test_a_table_of_many_times_the_memory_is_ranked_within_it(folder):
+    """Half of its size is more than the process takes beside what it takes for a small table."""
+    options = ["--target", "x7", "--stop", "3"]
+    report, megabytes = peak(folder / "big.parquet", *options)
+    _, baseline = peak(folder / "small.parquet", *options)
     assert report["features"][0]["name"] == "x3"
     assert report["n_rows"] == 150_000
     assert megabytes - baseline < 30
+
+
+def test_an_autoencoder_is_trained_on_rows_of_a_table_of_many_times_the_memory(folder):
+    pytest.importorskip("torch", reason="the extra neural brings torch")
+    options = ["--method", "agnos-s", "--stop", "1", "--seed", "0"]
+    report, megabytes = peak(folder / "big.parquet", *options)
+    _, baseline = peak(folder / "small.parquet", *options)
+    assert report["features"][0]["name"] in ("x3", "x7")  # which tell of each other
+    assert re.search(r"ranked on \d+ of 150000 rows, drawn at random", report["reason"])
+    assert megabytes - baseline < 30
+
+
+@pytest.mark.parametrize("engine", ["memory", "blocks"])
+def test_an_autoencoder_needs_no_target(tamis, parts, engine):
+    pytest.importorskip("torch", reason="the extra neural brings torch")
+    options = ["--method", "agnos-s", "--stop", "3", "--param", "max_iter=40", "--seed", "0", "--drop", "city,w,x5"]
+    found = kept(tamis, "--glob", parts, *options, "--engine", engine)
+    assert len(found["features"]) == 3
+    assert found["target"] is None
+    assert "drawn at random" not in found["reason"]  # all rows fit
 
 
 def write_parts(folder, tables, suffix=".parquet"):

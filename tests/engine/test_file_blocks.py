@@ -99,6 +99,43 @@ def test_text_may_have_other_marks_and_numbers_that_become_decimals(tmp_path):
     assert np.isnan(files.read_column("b")[-1])
 
 
+@pytest.mark.parametrize("write", WRITERS)
+def test_whole_numbers_keep_their_digits(write, tmp_path):
+    whole = 2**60 + np.arange(N)
+    files = FileTable(write(pa.table({"id": whole, "x": np.linspace(0, 1, N)}), tmp_path))
+    np.testing.assert_array_equal(files.read_column("id"), whole)
+    assert files.n_rows == N
+    assert files.take_rows(np.arange(N) < 5).read_column("id").tolist() == whole[:5].tolist()
+    assert files.read_column("x").dtype == np.float64
+
+
+def test_whole_numbers_of_text_are_decimals_where_a_later_cell_is_one_or_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_blocks_module, "_STREAM_BYTES", 2**10)
+    for last, value in (("1.5", 1.5), ("1e3", 1000.0), ("99999999999999999999", 1e20), ("NA", np.nan)):
+        (tmp_path / "table.csv").write_text("a,b\n" + "1,2\n" * 3000 + f"{last},0\n")
+        found = FileTable(tmp_path / "table.csv").read_column("a")
+        assert found.dtype == np.float64
+        np.testing.assert_array_equal(found[[0, -1]], [1.0, value])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("int32", "int64", "int64"),
+        ("uint32", "int32", "int64"),
+        ("uint32", "uint64", "uint64"),
+        ("int8", "uint64", "f8"),
+    ],
+)
+def test_parts_with_whole_numbers_of_other_sizes_keep_their_digits(one, other, expected, tmp_path):
+    large = np.array([2**31 - 1, np.iinfo(other).max - 1], dtype=other)
+    parquet.write_table(pa.table({"a": pa.array([1, 2], pa.type_for_alias(one))}), tmp_path / "p0.parquet")
+    parquet.write_table(pa.table({"a": large}), tmp_path / "p1.parquet")
+    found = FileTable(tmp_path / "p*.parquet").read_column("a")
+    assert found.dtype == np.dtype(expected)
+    np.testing.assert_array_equal(found, np.array([1, 2, *large.tolist()], dtype=expected))
+
+
 def test_a_word_among_numbers_is_refused_with_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr(file_blocks_module, "_STREAM_BYTES", 2**10)
     path = tmp_path / "table.csv"
@@ -149,7 +186,7 @@ def test_without_pyarrow_the_error_says_what_to_install(monkeypatch):
     def missing():
         raise ImportError("pyarrow")
 
-    monkeypatch.setattr(file_blocks_module, "_arrow", missing)
+    monkeypatch.setattr(file_blocks_module, "arrow", missing)
     with pytest.raises(ImportError, match=r"tamis\[scale\]"):
         FileTable("anything.parquet")
 

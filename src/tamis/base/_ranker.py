@@ -43,6 +43,7 @@ from tamis.base._row_blocks import (
     take_file_columns,
     watched,
 )
+from tamis.base._row_sample import draw_rows_of_blocks
 from tamis.base._rules import StoppingRule, rule_class
 from tamis.base._summary import as_frame, as_html, summary_columns
 from tamis.base._validation import (
@@ -662,8 +663,7 @@ def _row_sample(
     candidates: Candidates, y: np.ndarray | None, n_rows: int, rng: np.random.RandomState
 ) -> tuple[Candidates, np.ndarray | None]:
     """Some rows, drawn at random, of a table that is read in blocks, or all of them."""
-    n_all = candidates.table.shape[0]
-    rows = np.arange(n_all) if n_rows == n_all else np.sort(rng.choice(n_all, n_rows, replace=False))
+    rows = draw_rows_of_blocks(candidates.table.shape[0], n_rows, rng)
     return candidates.sample_rows(rows), None if y is None else y[rows]
 
 

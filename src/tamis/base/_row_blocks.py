@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 # Methods that provide "row_blocks", for the error of the others.
 TAKE_ROW_BLOCKS = (
+    "AgnosG",
+    "AgnosS",
+    "AgnosW",
     "CorrelationScore",
     "ElasticNet",
     "FeatureMedoids",
@@ -44,7 +47,7 @@ def check_takes_blocks(ranker: Ranker) -> None:
     if "row_blocks" not in ranker.provides:
         raise ValueError(
             f"{type(ranker).__name__} needs all rows in memory, and X is read in blocks: give X as an array, or use a "
-            f"method that rests on sums over rows: {', '.join(TAKE_ROW_BLOCKS)}"
+            f"method that reads blocks: {', '.join(TAKE_ROW_BLOCKS)}"
         )
 
 

@@ -27,7 +27,7 @@ from tamis.cli._progress import show_reading
 from tamis.cli._read import check_source, format_suffix
 from tamis.cli._read_text import TextFormat, find_layout
 from tamis.cli._sources import NO_ROWS, STANDARD_INPUT, find_files
-from tamis.cli._table import Columns, Parts, as_groups, as_target, as_weights, find_parts
+from tamis.cli._table import LARGEST_WHOLE, Columns, Parts, as_groups, as_target, as_weights, find_parts
 
 if TYPE_CHECKING:
     from tamis import TableSelector
@@ -38,7 +38,6 @@ _TEXT = (".csv", ".tsv")
 _COPIES = 3  # of a table that exist at once where it is read and ranked in memory
 _BYTES_PER_CHARACTER = 2.0  # of a table of text, read into memory
 _COMPRESSION = 8.0  # of text by gzip
-_LARGEST_WHOLE = 2.0**53  # up to which numbers in double precision are whole numbers exactly
 _WRITABLE = (".parquet", ".arrow", ".feather", ".ipc", ".csv")
 
 
@@ -197,7 +196,7 @@ def _without_empty_lines(files: FileTable, target: str | None) -> tuple[FileTabl
 
 
 def fit_large(ranker: Ranker, table: LargeTable, treat_missing: str) -> Ranker | TableSelector:
-    """Rank the features by sums over blocks of their rows."""
+    """Rank the features, whose rows are read in blocks."""
     from tamis import TableSelector
 
     if table.in_dask:
@@ -318,7 +317,7 @@ def _as_read(files: FileTable, option: str, name: str) -> np.ndarray:
         raise ValueError(f"{option} {shlex.quote(name)}: the column holds neither numbers nor labels")
     values = files.read_column(name)
     is_whole = (
-        values.dtype.kind == "f" and np.all(np.abs(values) < _LARGEST_WHOLE) and np.all(values == np.round(values))
+        values.dtype.kind == "f" and np.all(np.abs(values) < LARGEST_WHOLE) and np.all(values == np.round(values))
     )
     if is_whole:
         return values.astype(np.int64)

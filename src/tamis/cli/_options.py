@@ -215,8 +215,8 @@ def add_size_options(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         type=memory_size,
         help="memory to keep to, such as 2GB (default: half of what is free): larger Parquet, Arrow and text files are "
-        "read in blocks of rows, by methods that rest on sums over rows. Not for --engine memory; --engine dask "
-        "has partitions of its own size",
+        "read in blocks of rows, by methods that can. Not for --engine memory; --engine dask has partitions of its own "
+        "size",
     )
     group.add_argument(
         "--engine",

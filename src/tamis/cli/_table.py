@@ -11,6 +11,9 @@ import numpy as np
 
 from tamis.cli._frame import Frame, kind, missing
 from tamis.cli._naming import columns_hold, drop_option, enumerate_names, suggest, them
+from tamis.kernels.arrays.targets import infer_task
+
+LARGEST_WHOLE = 2.0**53  # up to which numbers in double precision are whole numbers exactly
 
 
 @dataclass(frozen=True)
@@ -229,6 +232,8 @@ def as_target(values: np.ndarray, name: str) -> np.ndarray:
     if holds in ("date", "other"):
         what = "dates" if holds == "date" else "neither numbers nor text"
         raise ValueError(f"{option}: the column holds {what}; a target is numbers or labels")
+    if _is_rounded(values) and infer_task(values) == "classification":
+        raise _not_told_apart(option)
     return values.astype(str) if holds == "text" else values
 
 
@@ -243,12 +248,28 @@ def as_weights(values: np.ndarray, name: str) -> np.ndarray:
 
 def as_groups(values: np.ndarray, name: str) -> np.ndarray:
     """Groups of rows; refuses rows that belong to none."""
+    option = f"--row-groups {shlex.quote(name)}"
     if n_missing := int(missing(values).sum()):
-        option = f"--row-groups {shlex.quote(name)}"
         raise ValueError(
             f"{option}: the column has no value in {n_missing} of {values.size} rows; say of each where it belongs"
         )
+    if _is_rounded(values):
+        raise _not_told_apart(option)
     return values.astype(str) if values.dtype == object else values
+
+
+def _is_rounded(values: np.ndarray) -> bool:
+    """Whether a column holds whole numbers in double precision that may have lost digits: others may be the same."""
+    if values.dtype.kind != "f" or not values.size:
+        return False
+    return bool(LARGEST_WHOLE <= np.abs(values).max() < np.inf and np.all(values == np.round(values)))
+
+
+def _not_told_apart(option: str) -> ValueError:
+    return ValueError(
+        f"{option}: the column holds whole numbers of which only the first 15 digits are told apart; write such labels "
+        "as text, with a letter before the digits"
+    )
 
 
 def _check_kinds(features: Frame) -> None:

@@ -16,14 +16,26 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tamis.engine._row_blocks import LocalBlocks, Watch
+from tamis.engine._arrow_types import (
+    arrow,
+    as_decimal,
+    as_schema,
+    common_schema,
+    has_fixed_width,
+    is_whole,
+    join_batches,
+    kind_of,
+    to_numpy,
+    with_types,
+)
+from tamis.engine._row_blocks import MEMORY, LocalBlocks, Watch
 
-MEMORY = 2 * 2**30  # bytes, where nobody says how many
 _SHARE_OF_BLOCK = 1 / 16  # of the memory: blocks are read ahead, converted and moved, so that some copies exist at once
 _MOST_BLOCK_BYTES = 2**26  # larger blocks are not faster
 _FEWEST_ROWS = 256
 _STREAM_BYTES = 2**20  # read of a file at a time
 _ROWS_OF_TEXT = 1024  # decoded at a time where columns are of no fixed width: only then it is known what they take
+_TEXT = (".csv", ".tsv")
 
 T = TypeVar("T")
 
@@ -107,8 +119,8 @@ class FileTable:
             twice = next(name for name in self.schema.names if self.schema.names.count(name) > 1)
             raise ValueError(f"cannot read {self.paths[0]}: two columns are named '{twice}'")
         for path in self.paths[1:]:
-            self.schema = _common_schema(self.schema, self.paths[0], self._schema_of(path), path)
-        self.schema = _with_types(self.schema)
+            self.schema = common_schema(self.schema, self.paths[0], self._schema_of(path), path)
+        self.schema = with_types(self.schema)
         counts = [self._reader.count_rows(path, self.layout) for path in self.paths]
         if None not in counts:
             self.count(count or 0 for count in counts)
@@ -116,7 +128,7 @@ class FileTable:
     def _schema_of(self, path: Path) -> Any:
         try:
             return self._reader.schema(path, self.layout)
-        except (_arrow().ArrowException, OSError) as error:
+        except (arrow().ArrowException, OSError) as error:
             raise ValueError(f"cannot read {path}: {str(error).partition(chr(10))[0]}") from error
 
     @property
@@ -181,7 +193,7 @@ class FileTable:
 
     def kind(self, name: str) -> str:
         """What a column holds: "number", "boolean", "date", "text" or "other"."""
-        return _kind_of(self.schema.field(name).type)
+        return kind_of(self.schema.field(name).type)
 
     def watched(self, batches: Iterator[T], purpose: str) -> Iterator[T]:
         """Batches of a pass over the files, whose progress is reported where anybody watches."""
@@ -200,22 +212,22 @@ class FileTable:
             self._check_unchanged(path)
             try:
                 for batch in self._sized_batches(path, list(columns), n_rows):
-                    found = _as_schema(batch, self.schema, columns)
+                    found = as_schema(batch, self.schema, columns)
                     if self._is_kept is not None:
-                        found = found.filter(_arrow().array(self._is_kept[start : start + batch.num_rows]))
+                        found = found.filter(arrow().array(self._is_kept[start : start + batch.num_rows]))
                     start += batch.num_rows
                     yield found
-            except (_arrow().ArrowException, OSError) as error:
+            except (arrow().ArrowException, OSError) as error:
                 self._check_unchanged(path)
                 raise ValueError(f"cannot read {path}: {self._in_words(error)}") from error
             self._check_unchanged(path)
 
     def _sized_batches(self, path: Path, columns: list[str], n_rows: int) -> Iterator[Any]:
         """Batches of one file; what text takes is known when it is decoded, a few rows at a time."""
-        if all(_has_fixed_width(self.schema.field(name).type) for name in columns):
+        if all(has_fixed_width(self.schema.field(name).type) for name in columns):
             return self._reader.batches(path, self.layout, self.schema, columns, n_rows)
         parts = self._reader.batches(path, self.layout, self.schema, columns, min(n_rows, _ROWS_OF_TEXT))
-        return _join_batches(parts, n_rows, self._bytes_per_block)
+        return join_batches(parts, n_rows, self._bytes_per_block)
 
     def _check_unchanged(self, path: Path) -> None:
         """Refuse a file that is not what it was when the table was opened: passes would see different rows."""
@@ -254,11 +266,24 @@ class FileTable:
         Whole numbers of which none is missing stay what they are, for double precision does not tell large ones apart.
         """
         self._check_known(name)
-        columns = [batch.column(0) for batch in self.batches([name], self.rows_per_block(1))]
-        is_whole = all(_is_whole(column) for column in columns)
-        parts = [column.to_numpy(zero_copy_only=False) if is_whole else to_numpy(column) for column in columns]
+        columns = self._arrow_column(name)
+        all_whole = all(map(is_whole, columns))
+        parts = [column.to_numpy(zero_copy_only=False) if all_whole else to_numpy(column) for column in columns]
         self.count(map(len, parts))
         return np.concatenate(parts) if parts else np.empty(0)
+
+    def _arrow_column(self, name: str) -> list[Any]:
+        """All rows of one column, in batches; text in which all numbers are whole as such."""
+        place, pa = self.schema.get_field_index(name), arrow()
+        if self.suffix in _TEXT and self.schema.field(name).type == pa.float64():
+            whole = copy(self)
+            whole.schema = self.schema.set(place, pa.field(name, pa.int64()))
+            try:
+                return whole._arrow_column(name)
+            except ValueError as error:
+                if not isinstance(error.__cause__, pa.ArrowInvalid):  # a cell that is no whole number
+                    raise
+        return [batch.column(0) for batch in self.batches([name], self.rows_per_block(1))]
 
     def blocks(self, columns: Sequence[str] | None = None) -> FileBlocks:
         """The given columns, or all, as a table of numbers that is read in blocks."""
@@ -284,7 +309,8 @@ class FileBlocks(LocalBlocks):
         self.files = files
         self.column_names = tuple(columns)
         self.shape = (files.n_rows, len(columns))
-        is_single = all(files.schema.field(name).type == _arrow().float32() for name in columns)
+        self.memory = files.memory
+        is_single = all(files.schema.field(name).type == arrow().float32() for name in columns)
         self.dtype = np.dtype(np.float32 if is_single else np.float64)
 
     def _n_blocks(self) -> int | None:
@@ -316,15 +342,9 @@ def read_ahead(items: Iterator[T]) -> Iterator[T]:
 def require_pyarrow() -> Any:
     """The library that reads files in batches, or an error that says what to install."""
     try:
-        return _arrow()
+        return arrow()
     except ImportError:
         raise ImportError("reading files in blocks needs pyarrow: pip install 'tamis[scale]'") from None
-
-
-def _arrow() -> Any:
-    import pyarrow
-
-    return pyarrow
 
 
 def _find_files(given: Sequence[str | Path]) -> tuple[Path, ...]:
@@ -352,134 +372,15 @@ def _state_of(path: Path) -> tuple[int, int] | None:
     return found.st_size, found.st_mtime_ns
 
 
-def _checked_memory(memory: float) -> float:
+def _checked_memory(memory: float) -> int:
     if isinstance(memory, bool) or not isinstance(memory, Real) or not 0 < memory < np.inf:
         raise ValueError(f"memory must be a number of bytes above 0, such as 2 * 2**30, not {memory!r}")
-    return memory
+    return max(1, int(memory))
 
 
 def _format_of(path: Path) -> str:
     name = path.name.lower().removesuffix(".gz")
     return Path(name).suffix
-
-
-def _common_schema(schema: Any, path: Path, other: Any, other_path: Path) -> Any:
-    """Types that hold the columns of both files, which must have the same names and kinds of values."""
-    odd = [f"has no column '{name}'" for name in schema.names if name not in other.names]
-    odd += [f"has a column '{name}'" for name in other.names if name not in schema.names]
-    if odd:
-        raise ValueError(f"{other_path} {odd[0]}, unlike {path}; all files need the same columns")
-    fields = []
-    for name in schema.names:
-        one, another = schema.field(name).type, other.field(name).type
-        if "null" not in (str(one), str(another)) and _kind_of(one) != _kind_of(another):
-            raise ValueError(
-                f"column '{name}' holds {another} in {other_path} and {one} in {path}; a column holds one kind of "
-                "values in all files"
-            )
-        fields.append((name, _common_type(one, another)))
-    return _arrow().schema(fields)
-
-
-def _with_types(schema: Any) -> Any:
-    """Columns that hold nothing as far as is known, in no file, are numbers that are missing."""
-    pa = _arrow()
-    return pa.schema(
-        [
-            (name, pa.float64() if str(kind) == "null" else kind)
-            for name, kind in zip(schema.names, schema.types, strict=True)
-        ]
-    )
-
-
-def _common_type(one: Any, another: Any) -> Any:
-    """A type that holds values of both, which are of one kind, or nothing."""
-    if one == another or str(another) == "null":
-        return one
-    if str(one) == "null":
-        return another
-    pa = _arrow()
-    return {"number": pa.float64(), "text": pa.large_string(), "date": pa.timestamp("us")}.get(_kind_of(one), one)
-
-
-def _as_schema(batch: Any, schema: Any, columns: Sequence[str]) -> Any:
-    """A batch with the types that all files have in common."""
-    pa = _arrow()
-    wanted = pa.schema([schema.field(name) for name in columns])
-    if batch.schema.types == wanted.types:
-        return batch
-    arrays = [
-        column if column.type == field.type else column.cast(field.type, safe=False)
-        for column, field in zip(batch.columns, wanted, strict=True)
-    ]
-    return pa.record_batch(arrays, schema=wanted)
-
-
-def _join_batches(batches: Iterator[Any], n_rows: int, n_bytes: float) -> Iterator[Any]:
-    """Batches below each other, as long as they have at most so many rows and bytes together."""
-    pa = _arrow()
-    held: list[Any] = []
-    rows, size = 0, 0
-    for batch in batches:
-        if held and (rows + batch.num_rows > n_rows or size + batch.nbytes > n_bytes):
-            yield pa.concat_batches(held)
-            held, rows, size = [], 0, 0
-        held.append(batch)
-        rows, size = rows + batch.num_rows, size + batch.nbytes
-    if held:
-        yield pa.concat_batches(held)
-
-
-def _has_fixed_width(kind: Any) -> bool:
-    return _arrow().types.is_dictionary(kind) or _kind_of(kind) not in ("text", "other")
-
-
-def _kind_of(kind: Any) -> str:
-    """What a type of Arrow holds: "number", "boolean", "date", "text" or "other"."""
-    from pyarrow import types
-
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    if types.is_boolean(kind):
-        return "boolean"
-    if _is_number(kind):
-        return "number"
-    if types.is_date(kind) or types.is_timestamp(kind):
-        return "date"
-    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-    return "text" if is_text else "other"
-
-
-def _is_number(kind: Any) -> bool:
-    from pyarrow import types
-
-    tests = (types.is_floating, types.is_integer, types.is_boolean, types.is_decimal, types.is_null)
-    return any(test(kind) for test in tests)
-
-
-def _is_whole(column: Any) -> bool:
-    """Whether a column holds whole numbers, one in every row."""
-    return _arrow().types.is_integer(column.type) and column.null_count == 0
-
-
-def _as_decimal(kind: Any) -> Any:
-    """The type of a column of text: numbers of any kind are decimals; one without values may be of any type."""
-    pa = _arrow()
-    return pa.float64() if _is_number(kind) and kind not in (pa.bool_(), pa.null()) else kind
-
-
-def to_numpy(column: Any) -> np.ndarray:
-    """An Arrow column as numpy: numbers in double or single precision, NaN where one is missing; else objects."""
-    from pyarrow import compute, types
-
-    kind = column.type
-    if types.is_dictionary(kind):
-        column = column.dictionary_decode()
-    if not _is_number(kind):
-        return np.array(column.to_pylist(), dtype=object)
-    if not types.is_float32(kind) and not types.is_float64(kind):
-        column = compute.cast(column, _arrow().float64(), safe=False)
-    return column.to_numpy(zero_copy_only=False)
 
 
 class _Reader(ABC):
@@ -547,12 +448,15 @@ class _Arrow(_Reader):
 
 
 class _Text(_Reader):
-    """Types are those of the first block; whole numbers count as decimals, for later ones may be."""
+    """Types are those of the first block; whole numbers count as decimals, for later ones may be.
+
+    A column that is read by itself is tried as whole numbers first.
+    """
 
     def schema(self, path: Path, layout: TextLayout) -> Any:
-        pa = _arrow()
+        pa = arrow()
         with self._open(path, layout, None) as reader:
-            schema = pa.schema([(field.name, _as_decimal(field.type)) for field in reader.schema])
+            schema = pa.schema([(field.name, as_decimal(field.type)) for field in reader.schema])
         if undecoded := [field.name for field in schema if pa.types.is_binary(field.type)]:
             raise ValueError(f"cannot read {path}: column '{undecoded[0]}' is not {layout.encoding}; name its encoding")
         return schema
@@ -568,7 +472,7 @@ class _Text(_Reader):
         from pyarrow import csv
 
         missing = list(layout.missing)
-        types = {name: _arrow().string() for name in layout.text_columns}
+        types = {name: arrow().string() for name in layout.text_columns}
         types |= {} if schema is None else {field.name: field.type for field in schema}
         return csv.open_csv(
             path,
@@ -591,7 +495,7 @@ class _Text(_Reader):
 
 def parse_text(data: bytes, layout: TextLayout, schema: Any, columns: Sequence[str]) -> Any:
     """Columns of some lines of a text file as an Arrow table of the types of a schema, whatever reads the lines."""
-    pa = _arrow()
+    pa = arrow()
     wanted = pa.schema([schema.field(name) for name in columns])
     if not data:
         return wanted.empty_table()
@@ -602,5 +506,5 @@ def parse_text(data: bytes, layout: TextLayout, schema: Any, columns: Sequence[s
 _READERS: dict[str, _Reader] = {
     ".parquet": _Parquet(),
     **dict.fromkeys((".arrow", ".feather", ".ipc"), _Arrow()),
-    **dict.fromkeys((".csv", ".tsv"), _Text()),
+    **dict.fromkeys(_TEXT, _Text()),
 }

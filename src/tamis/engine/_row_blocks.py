@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +21,8 @@ from tamis.kernels.arrays.blocks import blocks, map_in_threads
 # returns, at most a matrix of all pairs of columns, is small beside it.
 _BLOCK_ENTRIES = 2**21
 _ROWS_PER_COLUMN = 16
+
+MEMORY = 2 * 2**30  # bytes, where nobody says how many
 
 T = TypeVar("T")
 
@@ -41,6 +44,8 @@ class RowBlocks(ABC):
     dtype : dtype
         float64 or float32: precision of the blocks.
     column_names : tuple of str or None
+    memory : int
+        Bytes that reading the rows, and what is held of them, may take.
     watch : callable or None
         Wraps the blocks of a pass to report progress.
     """
@@ -49,6 +54,7 @@ class RowBlocks(ABC):
     shape: tuple[int, int]
     dtype: np.dtype
     column_names: tuple[str, ...] | None = None
+    memory: int = MEMORY
     watch: Watch | None = None
 
     def __len__(self) -> int:
@@ -97,9 +103,8 @@ class RowBlocks(ABC):
 
     def take_rows(self, rows: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         """Some rows, given in ascending order, in one pass."""
-        wanted = np.zeros(len(self), dtype=bool)
-        wanted[rows] = True
-        return self.reduce(_wanted_rows, concatenate_rows, wanted, columns=columns, purpose="row sample")
+        beside = partial(places_within, np.asarray(rows))
+        return stack_rows(self.reduce(_rows_at, operator.iadd, beside, columns=columns, purpose="row sample"))
 
     def _watched(self, parts: Iterable[T], total: int | None, purpose: str) -> Iterable[T]:
         return parts if self.watch is None else self.watch(parts, total, purpose)
@@ -209,6 +214,7 @@ class BlankedBlocks(RowBlocks):
     def __init__(self, source: RowBlocks, columns: np.ndarray) -> None:
         self.source = source
         self.shape, self.dtype, self.column_names = source.shape, source.dtype, source.column_names
+        self.memory = source.memory
         self.is_kept = np.ones(source.shape[1], dtype=bool)
         self.is_kept[columns] = False
 
@@ -258,5 +264,17 @@ def concatenate_rows(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.concatenate([first, second])
 
 
-def _wanted_rows(block: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    return block[wanted]
+def places_within(rows: np.ndarray, block: slice) -> np.ndarray:
+    """Places within a block of those of the given rows, in ascending order, that it holds."""
+    first, last = np.searchsorted(rows, [block.start, block.stop])
+    return rows[first:last] - block.start
+
+
+def stack_rows(parts: list[np.ndarray]) -> np.ndarray:
+    """Rows of all parts below each other, one after the other in memory; joined once, for they may be many."""
+    table = np.empty((sum(map(len, parts)), parts[0].shape[1]), dtype=parts[0].dtype)
+    return np.concatenate(parts, out=table)
+
+
+def _rows_at(block: np.ndarray, places: np.ndarray) -> list[np.ndarray]:
+    return [block[places]]

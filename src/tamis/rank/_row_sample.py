@@ -70,6 +70,6 @@ def note_rows(rows: np.ndarray | None, n_rows: int) -> tuple[str, ...]:
     return note_sample(n_rows if rows is None else rows.size, n_rows)
 
 
-def note_sample(n_seen: int, n_rows: int) -> tuple[str, ...]:
-    """The same, by the number of rows in it."""
-    return () if n_seen >= n_rows else (f"ranked on {n_seen} of {n_rows} rows, drawn at random (max_samples)",)
+def note_sample(n_seen: int, n_rows: int, limit: str = "max_samples") -> tuple[str, ...]:
+    """The same, by the number of rows in it and what limits that."""
+    return () if n_seen >= n_rows else (f"ranked on {n_seen} of {n_rows} rows, drawn at random ({limit})",)

@@ -155,7 +155,7 @@ class EncodedBlocks(LocalBlocks):
         self.files, self.encoders = files, list(encoders)
         self.column_names = tuple(name for encoder in encoders for name in encoder.names)
         self.shape = (files.n_rows, len(self.column_names))
-        self.dtype = np.dtype(np.float64)
+        self.dtype, self.memory = np.dtype(np.float64), files.memory
         starts = np.cumsum([0, *(len(encoder.names) for encoder in encoders)])
         self._places = [np.arange(start, stop) for start, stop in pairwise(starts)]
 

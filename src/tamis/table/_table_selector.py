@@ -153,7 +153,7 @@ class TableSelector(SelectorMixin, BaseEstimator):
         ----------
         X : data frame, mapping from names to arrays, array, or FileTable, of shape (n_samples, n_features)
             Files of a :class:`tamis.engine.FileTable`, and dask collections of numbers, are read in blocks of rows, for
-            rankers that rest on sums.
+            rankers that take blocks.
         y : array-like of shape (n_samples,), default=None
             Numbers or labels; not needed by unsupervised rankers.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -5,8 +5,10 @@ import sys
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
-from tamis.kernels.neighbors.approximate import approximate_neighbors
+from tamis.kernels.neighbors import approximate as approximate_module
+from tamis.kernels.neighbors.approximate import SearchGraph, approximate_neighbors
 from tamis.kernels.neighbors.search import nearest_neighbors
 
 N = 1500
@@ -91,6 +93,26 @@ def test_constant_tables_have_neighbors_at_distance_zero():
     rows, distances = approximate_neighbors(np.ones((300, 4)), 5)
     assert not distances.any()
     assert not np.any(rows == np.arange(300)[:, None])
+
+
+class NothingFound:
+    """A graph in which no walk meets a row."""
+
+    def search(self, queries, n_found):
+        return None, np.full((len(queries), n_found), -1)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_queries_whose_walk_meets_too_few_rows_are_searched_exactly(metric, monkeypatch):
+    monkeypatch.setattr(approximate_module, "_link_rows", lambda points, n_found, metric: NothingFound())
+    X = np.random.RandomState(0).standard_normal((60, 4))
+    queries = np.vstack([X[:20], X[:20] + 0.1])
+    own = np.concatenate([np.arange(20), np.full(20, -1)])
+    rows, distances = SearchGraph(X, 5, metric=metric).nearest(queries, own)
+    exact = cdist(queries, X, "cityblock" if metric == "manhattan" else "euclidean")
+    exact[np.arange(20), np.arange(20)] = np.inf
+    np.testing.assert_array_equal(rows, np.argsort(exact, axis=1)[:, :5])
+    np.testing.assert_allclose(distances, np.sort(exact, axis=1)[:, :5], rtol=1e-12)
 
 
 def test_what_cannot_be_searched_is_refused():

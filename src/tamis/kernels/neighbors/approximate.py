@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.neighbors.search import nearest_neighbors
@@ -60,32 +61,87 @@ def approximate_neighbors(
         raise ValueError(f"n_neighbors={n_neighbors} must lie between 1 and {others}, the number of other rows")
     if not isinstance(X, np.ndarray):
         raise ValueError("neighbors='approximate' is for dense tables of numpy; take neighbors='exact'")
-    center, unit = X.mean(axis=0), float(np.abs(X).max()) or 1.0
-    find = _search_graph(_in_single(X, center, unit), min(n_neighbors + (query is None) + _SPARE, X.shape[0]))
-    queries = X if query is None else query
-    indices = np.empty((len(queries), n_neighbors), dtype=np.int64)
-    distances = np.empty((len(queries), n_neighbors), dtype=X.dtype)
-    for block in blocks(len(queries), _BLOCK // (X.shape[1] * (n_neighbors + 1 + _SPARE))):
-        found = find(_in_single(queries[block], center, unit))
-        own = np.arange(block.start, block.stop) if query is None else None
-        indices[block], distances[block] = _nearest_among(X, queries[block], found, own, n_neighbors)
-    return _complete(X, queries, indices, distances, is_own=query is None)
+    graph = SearchGraph(X, n_neighbors, holds_queries=query is None)
+    return graph.nearest(X, np.arange(len(X))) if query is None else graph.nearest(query)
 
 
-def _in_single(X: np.ndarray, center: np.ndarray, unit: float) -> np.ndarray:
-    return np.ascontiguousarray((X - center) / unit, dtype=np.float32)
+class SearchGraph:
+    """Rows of a table, ready to be searched for those that are nearly the nearest to others.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    n_neighbors : int
+        How many are asked for.
+    metric : {"euclidean", "manhattan"}, default="euclidean"
+    holds_queries : bool, default=True
+        Whether rows of ``X``, which are not their own neighbors, are among the queries.
+    """
+
+    def __init__(
+        self, X: np.ndarray, n_neighbors: int, *, metric: str = "euclidean", holds_queries: bool = True
+    ) -> None:
+        self.X, self.n_neighbors, self.metric = X, n_neighbors, metric
+        self._center, self._unit = X.mean(axis=0), float(np.abs(X).max()) or 1.0
+        self._n_found = min(n_neighbors + holds_queries + _SPARE, len(X))
+        self._index = _link_rows(self._in_single(X), self._n_found, metric)
+
+    def nearest(self, queries: np.ndarray, own: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Rows nearest to each query and their distances, nearest first, and of equally distant ones the first.
+
+        Parameters
+        ----------
+        queries : ndarray of shape (n_queries, n_features)
+        own : ndarray of int of shape (n_queries,), default=None
+            Row that a query is, and which is no neighbor of it; -1, or None for all, where it is none.
+        """
+        indices = np.empty((len(queries), self.n_neighbors), dtype=np.int64)
+        distances = np.empty((len(queries), self.n_neighbors), dtype=self.X.dtype)
+        own = np.full(len(queries), -1) if own is None else own
+        for block in blocks(len(queries), _BLOCK // (self.X.shape[1] * (self.n_neighbors + 1 + _SPARE))):
+            _, found = self._index.search(self._in_single(queries[block]), self._n_found)  # -1 where these are fewer
+            indices[block], distances[block] = self._nearest_among(queries[block], np.sort(found, axis=1), own[block])
+        short = np.flatnonzero(np.isinf(distances[:, -1]))  # few, whose walk met too few rows
+        for block in blocks(short.size, max(1, _BLOCK // len(self.X))):
+            some = short[block]
+            everyone = self._search_exactly(queries[some])
+            indices[some], distances[some] = self._nearest_among(queries[some], everyone, own[some])
+        return indices, distances
+
+    def _in_single(self, X: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray((X - self._center) / self._unit, dtype=np.float32)
+
+    def _nearest_among(self, queries: np.ndarray, found: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest of the rows found, by distance and then by row; at infinity where there are too few."""
+        difference = self.X[found] - queries[:, None, :]
+        if self.metric == "manhattan":
+            distance = np.abs(difference, out=difference).sum(axis=2)
+        else:
+            distance = np.sqrt(np.einsum("ijk,ijk->ij", difference, difference))
+        distance[(found < 0) | (found == own[:, None])] = np.inf
+        order = np.argsort(distance, axis=1, stable=True)[:, : self.n_neighbors]
+        return np.take_along_axis(found, order, axis=1), np.take_along_axis(distance, order, axis=1)
+
+    def _search_exactly(self, queries: np.ndarray) -> np.ndarray:
+        """One row more than asked for, which may be the query itself, in ascending order."""
+        n_found = min(self.n_neighbors + 1, len(self.X))
+        if self.metric == "euclidean":
+            return np.sort(nearest_neighbors(self.X, n_found, query=queries)[0], axis=1)
+        distance = cdist(queries, self.X, "cityblock")
+        return np.sort(np.argsort(distance, axis=1, stable=True)[:, :n_found], axis=1)
 
 
-def _search_graph(points: np.ndarray, n_found: int) -> Callable[[np.ndarray], np.ndarray]:
-    """Rows near each query, -1 where the walk found fewer than asked for."""
+def _link_rows(points: np.ndarray, n_found: int, metric: str) -> Any:
+    """The graph of faiss, by whose ``search`` so many rows near each query are found."""
     faiss = _import_faiss()
-    index = faiss.IndexHNSWFlat(points.shape[1], _LINKS)
+    kind = faiss.METRIC_L1 if metric == "manhattan" else faiss.METRIC_L2
+    index = faiss.IndexHNSWFlat(points.shape[1], _LINKS, kind)
     index.hnsw.efConstruction = _BUILD_WIDTH
     index.hnsw.efSearch = max(_SEARCH_WIDTH, 2 * n_found)
     with _one_thread(faiss):  # two that add rows at once link them as the clock will have it
         for block in blocks(len(points), _BLOCK // points.shape[1]):
             index.add(points[block])
-    return lambda queries: index.search(queries, n_found)[1]
+    return index
 
 
 @contextmanager
@@ -106,35 +162,6 @@ def _import_faiss() -> Any:
             "neighbors='approximate' needs faiss: pip install 'tamis[scale]', or take neighbors='exact'"
         ) from error
     return faiss
-
-
-def _nearest_among(
-    X: np.ndarray, queries: np.ndarray, found: np.ndarray, own: np.ndarray | None, n_neighbors: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest of the rows found, by distance and then by row; at infinity where there are too few."""
-    found = np.sort(found, axis=1)
-    difference = X[found] - queries[:, None, :]
-    distance = np.sqrt(np.einsum("ijk,ijk->ij", difference, difference))
-    distance[found < 0] = np.inf
-    if own is not None:
-        distance[found == own[:, None]] = np.inf
-    order = np.argsort(distance, axis=1, stable=True)[:, :n_neighbors]
-    return np.take_along_axis(found, order, axis=1), np.take_along_axis(distance, order, axis=1)
-
-
-def _complete(
-    X: np.ndarray, queries: np.ndarray, indices: np.ndarray, distances: np.ndarray, *, is_own: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """An exact search for the few queries whose walk met too few rows."""
-    short = np.flatnonzero(np.isinf(distances[:, -1]))
-    if not short.size:
-        return indices, distances
-    rows, away = nearest_neighbors(X, indices.shape[1] + is_own, query=queries[short])
-    if is_own:  # which comes first, or among its copies, or not at all where these are many
-        away = np.where(rows == short[:, None], np.inf, away)
-    order = np.argsort(away, axis=1, stable=True)[:, : indices.shape[1]]
-    indices[short], distances[short] = np.take_along_axis(rows, order, axis=1), np.take_along_axis(away, order, axis=1)
-    return indices, distances
 
 
 SEARCHES: dict[str, Callable[..., tuple[Any, Any]]] = {

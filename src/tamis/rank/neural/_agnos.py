@@ -6,21 +6,25 @@ import hashlib
 import os
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, ColumnCandidates, Ranker, Ranking, StopDecision, StoppingRule, arranged, track
+from tamis.base._row_sample import draw_rows_of_blocks
 from tamis.base._validation import check_classes
-from tamis.engine import as_known_array, is_dask
+from tamis.engine import DaskBlocks, RowBlocks, as_known_array, is_dask, take_finite_rows
 from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.neighbors.search import nearest_neighbors
 from tamis.kernels.neighbors.two_nn import fit_two_nn
 from tamis.rank._checkpoint import Checkpoint, check_place
+from tamis.rank._row_sample import note_sample
 from tamis.rank.neural._standardized_rows import (
     StandardizedRows,
     merge_chunks,
@@ -35,6 +39,10 @@ _NARROWEST = 20  # units of a bottleneck that may be wider than the dimension
 # and narrower: the 2-NN dimension of real tables, and of a few hundred latent variables, is below this; it is above
 # where columns share nothing, which no bottleneck holds
 _WIDEST = 128
+# Bytes of the memory of a table in blocks for every entry of the rows that are held: these stand there twice while
+# blocks are joined, and their components, of which there may be as many, four times while they are turned
+_BYTES_PER_ENTRY = 64
+_FEWEST_ROWS = 256  # that are held, whatever the memory
 # behind "auto"
 _DEFAULTS = {
     "elimination": {"alpha": 0.02, "learning_rate": 0.05, "max_iter": 350},
@@ -47,7 +55,7 @@ class AgnosRanker(Ranker):
 
     supervised: ClassVar[bool] = False
     one_shot: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = Ranker.provides | {"dask", "sparse"}
+    provides: ClassVar[frozenset[str]] = Ranker.provides | {"dask", "row_blocks", "sparse"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("fit-plateau", {})
     _score: ClassVar[str]
 
@@ -97,12 +105,9 @@ class AgnosRanker(Ranker):
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         X = candidates.table
-        self._check_layers()
-        torch = load_torch(type(self).__name__)
+        torch, device = self._check_settings()
         from tamis.rank.neural._batch_loader import BatchLoader
 
-        device = choose_device(torch, self.device)
-        check_place(self.checkpoint)
         rows = standardize_rows(X, candidates.column_name)
         if not rows.columns.size:
             raise ValueError("every column of X is constant: there is nothing to rank")
@@ -196,6 +201,14 @@ class AgnosRanker(Ranker):
             return int(min(max(np.ceil(self.dimension_), 1), most))
         return int(min(max(np.ceil(self.dimension_), _NARROWEST), _WIDEST, most))
 
+    def _check_settings(self) -> tuple[Any, Any]:
+        """The torch module and the device, once nothing is wrong with the parameters."""
+        self._check_layers()
+        torch = load_torch(type(self).__name__)
+        device = choose_device(torch, self.device)
+        check_place(self.checkpoint)
+        return torch, device
+
     def _check_layers(self) -> None:
         if any(not isinstance(units, Integral) or units < 1 for units in self.hidden_units):
             raise ValueError(f"hidden_units={self.hidden_units!r} must hold the size of each layer, at least 1")
@@ -210,20 +223,31 @@ class AgnosRanker(Ranker):
         return {"method": type(self).__name__, "X": f"{rows.table.shape} {measured}", **parameters}
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
-        if not is_dask(X):
+        if not is_dask(X) and not isinstance(X, DaskBlocks):
             return super()._validate(X, y, sample_weight)
         table = self._open_dask(X)
         return table, None if y is None else check_classes(y, table), None
 
     def _select(self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule) -> tuple[Ranking, StopDecision]:
-        """Rank all rows; of a dask array, which is never held as a whole, the rule sees some, spread over it."""
+        """Rank all rows; of a dask array, which is never held as a whole, the rule sees some, spread over it.
+
+        Of a table that is read in blocks both see the rows that memory holds, so that it is read once: training looks
+        at rows hundreds of times, and neighboring rows of a file need not tell of the others.
+        """
         X = candidates.table
+        if isinstance(X, RowBlocks):
+            self._check_settings()  # before all rows are read
+            rng = check_random_state(0 if self.random_state is None else self.random_state)
+            rows = draw_rows_of_blocks(len(X), _rows_in_memory(X), rng)
+            held = _on_table(candidates, take_finite_rows(X, rows))
+            ranking, decision = super()._select(held, None if y is None else y[rows], rule)
+            told = note_sample(rows.size, len(X), "as many as the memory holds")
+            return replace(ranking, notes=(*ranking.notes, *told)), decision
         if not is_dask(X):
             return super()._select(candidates, y, rule)
         ranking = arranged(self._rank(candidates, None, self._rng()), candidates)
         some = slice(0, None, -(-X.shape[0] // _SEEN))
-        seen = ColumnCandidates(read_rows(X, some), column_names=candidates.column_names)
-        seen.keep, seen.excluded = candidates.keep, candidates.excluded
+        seen = _on_table(candidates, read_rows(X, some))
         return ranking, self._decide(rule, ranking, seen, None if y is None else y[some])
 
     def _store(self, candidates: Candidates, ranking: Ranking, decision: StopDecision) -> None:
@@ -234,10 +258,22 @@ class AgnosRanker(Ranker):
 
     def _open_dask(self, X: Any) -> Any:
         """The collection as an array whose chunks are known, one over all columns."""
-        X, names = as_known_array(X)
+        X, names = (X.array, X.column_names) if isinstance(X, DaskBlocks) else as_known_array(X)
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
         if X.dtype.itemsize > 8 or not X.dtype.isnative:  # what torch does not know
             X = X.astype(float)
         self.n_features_in_ = X.shape[1]
         return merge_chunks(X, rows_per_batch(X.shape[1]) if self.batch_size == "auto" else int(self.batch_size))
+
+
+def _rows_in_memory(table: RowBlocks) -> int:
+    """Rows of a table in blocks that its memory allows to hold while a network is trained on them."""
+    return max(_FEWEST_ROWS, table.memory // (_BYTES_PER_ENTRY * table.shape[1]))
+
+
+def _on_table(candidates: Candidates, table: np.ndarray) -> ColumnCandidates:
+    """The same candidates on some of the rows."""
+    seen = ColumnCandidates(table, column_names=candidates.column_names)
+    seen.keep, seen.excluded = candidates.keep, candidates.excluded
+    return seen

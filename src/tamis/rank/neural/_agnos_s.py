@@ -77,6 +77,13 @@ class AgnosS(AgnosRanker):
     stopping rule sees 2000 rows of a dask array, and the dimension is measured on 2000. Where 500 rows of 20 000
     columns share nothing, the bottleneck is as wide as it gets, and a fit takes half a minute of a processor.
 
+    Rows of files (:class:`tamis.engine.FileTable`), and of other tables that are read in blocks, are read once: as many
+    as the memory of the table holds, at 64 bytes an entry, are drawn at random over all of them, and the encoder and
+    the stopping rule see these alone; the reason says how many. A fit looks at rows hundreds of times, neighboring rows
+    of a file may be alike, and what is to be learned, how columns depend on each other, a sample tells. A table that
+    fits as a whole gives what it gives in memory. Columns that are constant on the rows that were drawn are not ranked;
+    entries that are no numbers are refused in any row.
+
     Deviations from the thesis: in its mode, the loss is averaged over samples, which reproduces its tables; the
     normalization of W is by its Frobenius norm after each step.
 

@@ -32,7 +32,12 @@ _N_PAIRS = 1000  # standard deviations of differences are known to some percent
 
 
 def prepare_rows(
-    X: Any, is_discrete: np.ndarray, codes: np.ndarray, metric: str, power: int
+    X: Any,
+    is_discrete: np.ndarray,
+    codes: np.ndarray,
+    metric: str,
+    power: int,
+    search: Callable[..., NeighborSearch] = NeighborSearch,
 ) -> tuple[NeighborSearch, np.ndarray]:
     """Rows whose neighbors and differences can be asked for, and which columns are constant.
 
@@ -47,13 +52,15 @@ def prepare_rows(
     metric : {"euclidean", "manhattan"}
         The latter without missing values only.
     power : {1, 2}
+    search : callable
+        How neighbors are searched in a table of numpy: :class:`NeighborSearch`, or one made like it.
     """
     if not is_on_host(X):
         return prepare_rows_on_device(X, is_discrete, metric)
     scaled, constant = scale_to_unit_range(X)
     is_discrete = is_discrete & ~constant
     if not is_discrete.any() and not has_missing(scaled):
-        return NeighborSearch(scaled, metric), constant
+        return search(scaled, metric), constant
     levels, n_levels = _number_labels(X[:, is_discrete])
     unit = 0.5 if metric == "manhattan" else 0.5**0.5  # rows with different labels differ in two indicators
     coordinates = np.hstack([scaled[:, ~is_discrete], unit * _indicators(levels, n_levels)])
@@ -65,7 +72,7 @@ def prepare_rows(
     columns = MixedColumns(values, is_discrete, codes, *expected)
     filled -= filled.mean(axis=0)
     row_variance = np.where(np.isnan(coordinates), variances[codes], 0.0).sum(axis=1)
-    return NeighborSearch(filled, metric, columns=columns, variance=row_variance), constant
+    return search(filled, metric, columns=columns, variance=row_variance), constant
 
 
 def spread_of_differences(

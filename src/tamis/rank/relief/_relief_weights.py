@@ -6,7 +6,7 @@ rows closer than these are compared by their differences, and of equally distant
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -169,6 +169,27 @@ class NeighborSearch:
         """The columns of :meth:`distances` that belong to some rows."""
         return distance.take(candidates, axis=1)
 
+    def search_within(
+        self, parts: Sequence[np.ndarray], k: int, *, in_order: bool = False
+    ) -> Callable[[np.ndarray], list[np.ndarray]]:
+        """A function of some rows that gives the ``k`` nearest of each within every part.
+
+        Parameters
+        ----------
+        parts : sequence of ndarray
+            Rows among which neighbors are searched, in increasing order, more than ``k`` of them.
+        k : int
+        in_order : bool, default=False
+            Whether the nearest comes first.
+        """
+
+        def find(rows: np.ndarray) -> list[np.ndarray]:
+            distance = self.distances(rows)
+            among = (distance if part.size == self.Z.shape[0] else self.distances_to(distance, part) for part in parts)
+            return [self.nearest(rows, part, d, k, in_order=in_order) for part, d in zip(parts, among, strict=True)]
+
+        return find
+
     def _near_pairs(self, distance: Any, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Row, column and distance of all pairs that may be among the ``k`` nearest, and of few others."""
         radius = _bound_smallest(distance, k)[:, None] + self._distance_error
@@ -306,16 +327,15 @@ def compare_classes(
     members = [np.flatnonzero(codes == c) for c in range(counts.size)]
     taken = np.minimum(n_neighbors, counts)
     n_hits = np.minimum(n_neighbors, counts - 1)
+    large = np.flatnonzero(counts > n_neighbors)
+    find_nearest = rows.search_within([members[c] for c in large], n_neighbors)
 
     def compare(block: np.ndarray) -> tuple[np.ndarray, int]:
-        distance = rows.distances(block)
         own = codes[block]
+        nearest = dict(zip(large.tolist(), find_nearest(block), strict=True))
         neighbors, weights = [], []
         for c, candidates in enumerate(members):
-            if counts[c] <= n_neighbors:
-                chosen = np.broadcast_to(candidates, (block.size, counts[c]))
-            else:
-                chosen = rows.nearest(block, candidates, rows.distances_to(distance, candidates), n_neighbors)
+            chosen = nearest.get(c, np.broadcast_to(candidates, (block.size, counts[c])))
             miss = counts[c] / (codes.size - counts[own]) / taken[c]  # P(c) / (1 - P(own)), averaged
             weight = np.where(own == c, -1 / max(n_hits[c], 1), miss)
             neighbors.append(chosen)
@@ -361,9 +381,10 @@ def compare_targets(
     by_rank = np.ones(k) if sigma is None else np.exp((1 - np.arange(1, k + 1) ** 2) / sigma**2)
     by_rank /= by_rank.sum()
     target = (y / 2 - y.min() / 2) / (y.max() / 2 - y.min() / 2)
+    find_nearest = rows.search_within([everyone], k, in_order=sigma is not None)
 
     def compare(block: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-        neighbors = rows.nearest(block, everyone, rows.distances(block), k, in_order=sigma is not None)
+        [neighbors] = find_nearest(block)
         changed = by_rank * np.abs(target[block, None] - target[neighbors]) ** power
         weights = np.stack([changed, by_rank - changed])
         return rows.columns.sum_differences(block, neighbors, weights, power), weights.sum(axis=(1, 2)), block.size
