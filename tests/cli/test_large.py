@@ -105,7 +105,7 @@ def test_dask_reads_the_same_rows(tamis, parts):
 def test_a_cluster_is_found_by_its_address(tamis, parts):
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster:
         address = cluster.scheduler_address
         options = ["--drop", "w,city,x5", "--engine", "dask", "--scheduler", address]
         found = kept(tamis, "--glob", parts, "--target", "y", *options)

@@ -143,7 +143,7 @@ def cluster():
 
     with (
         dask.config.set({"distributed.worker.daemon": False, "distributed.comm.timeouts.connect": "60s"}),
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as running,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as running,
         Client(running) as client,
     ):
         yield client

@@ -215,7 +215,7 @@ def test_a_dask_cluster_gives_the_same_result():
     X, y = make_data()
     method = quick(TREE, n_subsets=4, tol=1.0)
     expected = clone(method).fit(X, y)
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
     with cluster, distributed.Client(cluster), parallel_config("dask"):
         before = cluster.scheduler.transition_counter
         found = clone(method).fit(X, y)
