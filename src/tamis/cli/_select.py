@@ -68,7 +68,11 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     reason = selector.stop_.reason
     if args.out is not None:
         kept = {feature.name for feature in features}
-        write_large(args.out, table, kept) if isinstance(table, LargeTable) else write(args.out, table, kept)
+        try:
+            write_large(args.out, table, kept) if isinstance(table, LargeTable) else write(args.out, table, kept)
+        except KeyboardInterrupt:  # what took the time is done: it is not lost
+            env.say(f"kept {enumerate_names([feature.name for feature in features])}; {args.out} was not written")
+            raise
     if args.json:
         report = {
             "file": file_field(args.file),
