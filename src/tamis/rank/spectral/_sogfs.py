@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval
-from tamis.kernels.graph.row_sparse import irls_weights, row_sparse_norm
+from tamis.kernels.graph.row_sparse import irls_weights, relaxed_irls_weights, row_sparse_norm
 from tamis.rank.spectral._clusters import AlternatingRanker, isometric_rows
 from tamis.rank.spectral._optimal_graph import (
     adaptive_scale,
@@ -181,18 +181,20 @@ class GraphModel:
         # Tangents at equal rows would leave W open where features outnumber samples: let the smoother ones weigh more.
         rough = np.maximum(np.einsum("ij,ij->j", Z, L @ Z), _LEAST_ROUGHNESS * len(Z))
         length = np.sqrt(n_components) / (rough * np.linalg.norm(1.0 / rough))
-        self.A = smoothest_projection(Z, L, gamma / (2.0 * length), n_components, tol=_START_TOL)
+        self._norm_weights = 0.5 / length
+        self.A = smoothest_projection(Z, L, gamma * self._norm_weights, n_components, tol=_START_TOL)
 
     def settle_scale(self, n_neighbors: int) -> float:
         """The weight of the squares of S with which samples have so many neighbors in the projection as it is."""
         return adaptive_scale(self.Z @ self.A, n_neighbors)
 
-    def sweep(self) -> float:
+    def sweep(self, *, is_relaxed: bool) -> float:
         """Update graph, clusters and projection once; the objective that is then reached."""
         self.S = learn_graph(np.hstack([self.Z @ self.A, np.sqrt(self.laplacian) * self.F]), self.alpha)
         L = laplacian_of(self.S)
         self.F = smoothest_indicator(L, self.F.shape[1], near=self.F)
-        penalty, count = self.gamma * irls_weights(self.A), self.A.shape[1]
+        self._norm_weights = relaxed_irls_weights(self.A, self._norm_weights) if is_relaxed else irls_weights(self.A)
+        penalty, count = self.gamma * self._norm_weights, self.A.shape[1]
         self.A = smoothest_projection(self.Z, L, penalty, count, near=self.A, tol=_SWEEP_TOL)
         projected = self.Z @ self.A
         apart = 2.0 * np.vdot(projected, L @ projected) + 2.0 * self.laplacian * np.vdot(self.F, L @ self.F)
