@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.kernels.graph.row_sparse import RowRidge, SampleGram, irls_weights, row_norms, row_sparse_norm
+from tamis.kernels.graph import row_sparse
+from tamis.kernels.graph.row_sparse import (
+    RowRidge,
+    SampleGram,
+    irls_weights,
+    relaxed_irls_weights,
+    row_norms,
+    row_sparse_norm,
+)
 from tests.oracles import spectral_selection as oracle
 
 QUICK = settings(deadline=None, max_examples=40, derandomize=True)
@@ -38,6 +46,27 @@ def test_the_tangent_lies_above_the_norm_and_touches_it(seed, smoothing):
     slopes = irls_weights(at, smoothing)
     tangent = row_sparse_norm(at, smoothing) + slopes @ (np.sum(other**2, axis=1) - np.sum(at**2, axis=1))
     assert row_sparse_norm(other, smoothing) <= tangent * (1 + 1e-12)
+
+
+def test_over_relaxed_weights_have_the_same_fixed_points_and_go_twice_as_far():
+    A = np.random.RandomState(0).standard_normal((6, 3))
+    fixed = irls_weights(A)
+    np.testing.assert_allclose(relaxed_irls_weights(A, fixed), fixed)
+    last = fixed * [0.5, 0.9, 1.0, 1.1, 2.0, 3.0]
+    np.testing.assert_allclose(np.log(relaxed_irls_weights(A, last) / last), 2.0 * np.log(fixed / last), atol=1e-12)
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
+def test_over_relaxation_adds_an_order_of_magnitude_at_most(factor):
+    A = np.random.RandomState(0).standard_normal((6, 3))
+    added = relaxed_irls_weights(A, factor * irls_weights(A)) / irls_weights(A)
+    np.testing.assert_allclose(added, 10.0 if factor < 1 else 0.1)
+
+
+def test_blocks_of_features_sum_to_the_product_of_all(monkeypatch):
+    Z, _, weight, _, _ = problem((9, 40))
+    monkeypatch.setattr(row_sparse, "CACHE_ENTRIES", 1)  # blocks of as many features as there are samples
+    np.testing.assert_allclose(SampleGram(Z, 0.0).weighted(weight), (Z * weight) @ Z.T, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain rows", "weighted rows"])

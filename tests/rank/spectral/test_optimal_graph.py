@@ -129,3 +129,12 @@ def test_rows_of_features_without_weight_are_right_to_their_own_precision(n, d):
     order = rng.permutation(d)
     shuffled = smoothest_projection(Z[:, order], L, penalty[order], 2)
     np.testing.assert_allclose(np.linalg.norm(shuffled, axis=1), lengths[order], rtol=1e-7)
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-10])
+def test_the_projection_is_orthonormal_however_roughly_it_is_found(tol):
+    rng = np.random.RandomState(0)
+    Z, penalty = rng.standard_normal((15, 90)), np.r_[rng.uniform(0.5, 9.0, 20), rng.uniform(1e2, 1e5, 70)]
+    L = laplacian_of(learn_graph(Z[:, :3], 0.5))
+    W = smoothest_projection(Z, L, penalty, 4, tol=tol)
+    np.testing.assert_allclose(W.T @ W, np.eye(4), atol=1e-13)

@@ -78,6 +78,17 @@ def test_many_more_features_than_samples_are_ranked():
     assert found.certificate_["converged"]
 
 
+@pytest.mark.parametrize("max_iter", [2, 3, 200])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_constraints_hold_and_the_objective_falls_at_every_sweep_of_wide_tables(max_iter):
+    X = np.random.RandomState(0).standard_normal((30, 300))
+    found = SOGFS(n_clusters=3, n_components=5, max_iter=max_iter, stop=None).fit(X)
+    W = found.feature_weights_
+    np.testing.assert_allclose(W.T @ W, np.eye(5), atol=1e-12)
+    assert np.all(np.diff(found.objective_) <= 0)
+    assert found.certificate_["converged"] == (max_iter == 200)
+
+
 def test_a_given_scale_sets_the_number_of_neighbors():
     X, _ = oracle.planted()
     few, many = (SOGFS(alpha=alpha, stop=None).fit(X).similarity_.nnz for alpha in (0.1, 100.0))

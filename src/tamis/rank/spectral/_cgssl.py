@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis._sklearn import Interval
 from tamis.kernels.graph.affinity import Graph
-from tamis.kernels.graph.row_sparse import RowRidge, irls_weights
+from tamis.kernels.graph.row_sparse import RowRidge
 from tamis.rank.spectral._clusters import ClusterModel, ClusterRanker, Weights
 
 
@@ -153,7 +153,7 @@ class StructuredModel(ClusterModel):
 
     def _regression(self) -> RowRidge:
         share = self.structure / self.alpha
-        penalty = self.beta * irls_weights(self.A) + share
+        penalty = self.beta * self._norm_weights + share
         return self._ridge(penalty, linear_term=share * self.QP)
 
     def objective(self) -> float:

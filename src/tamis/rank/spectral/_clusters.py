@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -14,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, Ranking, interrupt, interruption, track
+from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.kernels.arrays.scaling import center_varying, rescale_columns
 from tamis.kernels.arrays.tolerances import TRAINED_TIE
 from tamis.kernels.graph.affinity import Graph, smoothest_eigenvectors
@@ -24,7 +26,7 @@ from tamis.kernels.graph.cluster_indicator import (
     orthogonality_gap,
     orthogonality_penalty,
 )
-from tamis.kernels.graph.row_sparse import RowRidge, SampleGram, irls_weights, row_sparse_norm
+from tamis.kernels.graph.row_sparse import RowRidge, SampleGram, irls_weights, relaxed_irls_weights, row_sparse_norm
 from tamis.rank._row_sample import note_rows
 from tamis.rank.spectral._base import GraphRanker, RowSampleRanker
 
@@ -34,13 +36,28 @@ _TOLERATED = 0.1  # share of the fall of the objective that ends the sweeps whic
 
 
 class Model(Protocol):
-    """The unknowns of an alternating minimization."""
+    """The unknowns of an alternating minimization; a sweep replaces arrays, and writes to none, so that copies last."""
 
     F: np.ndarray
     A: np.ndarray
 
-    def sweep(self) -> float:
-        """Update everything once; the objective afterwards."""
+    def sweep(self, *, is_relaxed: bool) -> float:
+        """Update everything once; the objective afterwards, which never rises unless the sweep is over-relaxed."""
+
+
+def sweep_further(model: Model, objectives: list[float], tol: float) -> Model:
+    """Sweep once more and append the objective: over-relaxed where that lowers it by more than ``tol``, else plainly.
+
+    So it is always a plain sweep that tells convergence.
+    """
+    if objectives:
+        ahead = copy(model)
+        objective = ahead.sweep(is_relaxed=True)
+        if objectives[-1] - objective > tol * abs(objective):
+            objectives.append(objective)
+            return ahead
+    objectives.append(model.sweep(is_relaxed=False))
+    return model
 
 
 class AlternatingRanker(RowSampleRanker):
@@ -81,8 +98,9 @@ class AlternatingRanker(RowSampleRanker):
             X = rescale_columns(X)
         X = np.ascontiguousarray(X)  # rounding then does not depend on how a table lies in memory
         Z, varies = center_varying(X, scale=self.standardize)
-        model = self._model(Z, X, y, rng)
-        converged = self._descend(model)
+        # the threads of numpy's BLAS and of scipy's, which sweeps call in turn, would wait for each other
+        with limit_blas_threads(Z.shape[0] * min(Z.shape)):
+            model, converged = self._descend(self._model(Z, X, y, rng))
         self.n_iter_ = self.objective_.size
         self.cluster_indicator_ = model.F
         self.sample_indices_ = np.arange(X.shape[0]) if rows is None else rows
@@ -101,14 +119,14 @@ class AlternatingRanker(RowSampleRanker):
             ranking.order, ranking.scores, certificate=certificate, notes=note_rows(rows, candidates.table.shape[0])
         )
 
-    def _descend(self, model: Model) -> bool:
+    def _descend(self, model: Model) -> tuple[Model, bool]:
         """Sweep until the objective hardly moves; False, and a warning, if it still does after ``max_iter``."""
         objectives: list[float] = []
         converged = False
         watched = track(self, range(self.max_iter), task_name="sweep", total=self.max_iter)
         try:
             for _ in watched:
-                objectives.append(model.sweep())
+                model = sweep_further(model, objectives, self.tol)
                 converged = len(objectives) > 1 and objectives[-2] - objectives[-1] <= self.tol * abs(objectives[-1])
                 if converged:
                     break
@@ -122,7 +140,7 @@ class AlternatingRanker(RowSampleRanker):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return converged
+        return model, converged
 
 
 class Weights(NamedTuple):
@@ -169,8 +187,9 @@ class ClusterModel:
     .. math:: \mathrm{Tr}\, F'LF + \alpha (\|F - ZA\|^2 + \beta \|A\|_{2,1}) + \frac{\gamma}{2} \|F'F - I\|^2
 
     A sweep reweights the l2,1 norm (IRLS), then lowers the sum over F with A at its minimum for F throughout, then over
-    the other unknowns of a method. With more features than samples, weights of the norm that change the objective by
-    less than a tenth of ``tol``, all together, are left as they are.
+    the other unknowns of a method. An over-relaxed one takes weights of the norm further on from the last. With more
+    features than samples, weights of the norm that change the objective by less than a tenth of ``tol``, all together,
+    are left as they are.
     """
 
     def __init__(self, Z: np.ndarray, graph: Graph, F: np.ndarray, weights: Weights) -> None:
@@ -180,7 +199,8 @@ class ClusterModel:
         self._gram = None if is_wide else Z.T @ Z
         self._sample_gram = SampleGram(Z, _TOLERATED * tol) if is_wide else None
         self._relaxation = 1.0
-        self._fit(self._ridge(np.full(Z.shape[1], self.beta)), F)
+        self._norm_weights = np.ones(Z.shape[1])
+        self._fit(self._ridge(self.beta * self._norm_weights), F)
 
     def _ridge(
         self, penalty: np.ndarray, *, linear_term: np.ndarray | None = None, row_weight: np.ndarray | None = None
@@ -199,8 +219,9 @@ class ClusterModel:
         self.A = regression.coefficients(target)
         self.fitted = self.Z @ self.A
 
-    def sweep(self) -> float:
+    def sweep(self, *, is_relaxed: bool) -> float:
         """Update everything once; the objective afterwards."""
+        self._norm_weights = relaxed_irls_weights(self.A, self._norm_weights) if is_relaxed else irls_weights(self.A)
         problem = self._problem()
         self.F, self._relaxation = descend(problem, self.F, _STEPS, self._relaxation)
         self._fit(problem.regression, self.F if problem.noise is None else self.F - problem.noise)
@@ -212,7 +233,7 @@ class ClusterModel:
         return IndicatorProblem(self.graph, self._regression(), self.alpha, self.gamma)
 
     def _regression(self) -> RowRidge:
-        return self._ridge(self.beta * irls_weights(self.A))
+        return self._ridge(self.beta * self._norm_weights)
 
     def _update_rest(self) -> None:
         """Update what else a method learns."""

@@ -66,7 +66,7 @@ class NDFS(ClusterRanker):
     -----
     Cost per sweep: O(n D min(n, D)), or O(D^3) with no more features than samples; no matrix has the number of features
     on both sides where there are more of them than samples. There are some hundred sweeps, of which callbacks are told:
-    with 500 rows and 20 000 columns they can take more than a minute. Features that drop out are ordered by what they
+    with 500 rows and 20 000 columns they take about half a minute. Features that drop out are ordered by what they
     still explain of the residual.
 
     Limits: with as many clusters as classes, 100 features recover the others a little less well than 100 random ones on

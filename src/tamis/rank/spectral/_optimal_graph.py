@@ -216,8 +216,10 @@ def _refine_light_rows(
     """Rows of features with tiny weights, to their own relative precision.
 
     The eigensolver has an absolute error of the size of the largest row. ``M w = v w`` gives each from the others:
-    ``w_j = 2 z_j' L Z w / (v - p_j)``.
+    ``w_j = 2 z_j' L Z w / (v - p_j)``. The nearest orthonormal matrix, ``W (W'W)^-1/2``, mixes columns, so that rows
+    keep their precision.
     """
     light = np.flatnonzero(penalty > 100.0 * values.max())
     W[light] = 2.0 * (Z[:, light].T @ (L @ (Z @ W))) / (values - penalty[light, None])
-    return W
+    lengths2, rotation = linalg.eigh(W.T @ W)
+    return np.asarray(W @ ((rotation / np.sqrt(lengths2)) @ rotation.T))

@@ -170,7 +170,7 @@ class RobustModel(ClusterModel):
         self.C = self.centers_of(self.T)
 
     def _regression(self) -> RowRidge:
-        penalty = self.beta / self.alpha * irls_weights(self.A)
+        penalty = self.beta / self.alpha * self._norm_weights
         return self._ridge(penalty, row_weight=irls_weights(self._residual(), self._smoothing))
 
     def _problem(self) -> IndicatorProblem:
