@@ -3,7 +3,8 @@
 Each fit runs in a process of its own with two threads, and is ended after 90 seconds. Five columns decide on the
 target, which is two classes for methods that explain them, else a quantity; the others are noise. Memory is the peak of
 the process above what it held with the table and the method imported. Compilation counts, as it does for whoever fits
-once. The limits are 60 seconds and 8 times the table in float64. On a machine that does other work too, a fit beyond 60
+once. The limits are 60 seconds and 8 times the table in float64; a method that would break them may instead refuse the
+table at once, with a message that says what to do. On a machine that does other work too, a fit beyond 60
 seconds that took less of the processors is near the limit rather than beyond it.
 """
 
@@ -31,6 +32,8 @@ MAX_TABLES = 8.0
 NEAR = f"near {MAX_SECONDS:.0f} s"
 END_AFTER = 90.0  # seconds of the fit at most; the process gets START_UP on top for imports and the table
 START_UP = 15.0
+AT_ONCE = 1.0  # seconds of a fit, within which a refusal says that the table is too large
+LATE = f"refused after {AT_ONCE:.0f} s"
 
 
 def methods() -> Iterator[str]:
@@ -69,13 +72,15 @@ def fit_once(name: str, n_rows: int, n_columns: int) -> dict[str, Any]:
     wall, processor = time.perf_counter(), time.process_time()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        estimator.fit(X, y)
+        refused = fit_or_refuse(estimator, X, y)
     found: dict[str, Any] = {
         "seconds": time.perf_counter() - wall,
         "processor_seconds": time.process_time() - processor,
         "tables": (peak_megabytes() - start_megabytes) * 2**20 / X.nbytes,
         "warning": str(told[0].message).splitlines()[0] if told else "",
     }
+    if refused:
+        return found | {"refused": refused}
     if hasattr(estimator, "support_"):
         relevant = np.linspace(0, n_columns - 1, N_RELEVANT).astype(int)
         found["kept"] = int(estimator.n_features_)
@@ -83,6 +88,15 @@ def fit_once(name: str, n_rows: int, n_columns: int) -> dict[str, Any]:
         found["relevant_first"] = int(np.isin(estimator.order_[:N_RELEVANT], relevant).sum())
         found["reason"] = estimator.stop_.reason
     return found
+
+
+def fit_or_refuse(estimator: Any, X: np.ndarray, y: np.ndarray) -> str:
+    """Fit; the message of a method that refuses the table, else nothing."""
+    try:
+        estimator.fit(X, y)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def measure(name: str, shape: tuple[int, int]) -> dict[str, Any] | None:
@@ -100,6 +114,8 @@ def breaks(found: dict[str, Any] | None) -> str:
         return f"> {END_AFTER:.0f} s"
     if "error" in found:
         return "failed"
+    if "refused" in found:
+        return LATE if found["seconds"] > AT_ONCE else ""
     over = []
     if found["seconds"] > MAX_SECONDS:
         over = [f"> {MAX_SECONDS:.0f} s" if found["processor_seconds"] > MAX_SECONDS else NEAR]
@@ -112,7 +128,8 @@ def line(name: str, found: dict[str, Any] | None) -> tuple[str, ...]:
         return (name, "", "", "", "", "" if found is None else found["error"][:60], breaks(found))
     kept = f"{found['relevant_kept']} of {found['kept']}" if "kept" in found else ""
     seconds = (f"{found['seconds']:.1f}", f"{found['processor_seconds']:.1f}", f"{found['tables']:.1f}")
-    return (name, *seconds, kept, found["warning"][:60], breaks(found))
+    told = f"refused: {found['refused']}" if "refused" in found else found["warning"][:60]
+    return (name, *seconds, kept, told, breaks(found))
 
 
 def run(*, quick: bool = False) -> dict[str, Any]:
@@ -122,12 +139,15 @@ def run(*, quick: bool = False) -> dict[str, Any]:
     for shape in QUICK_SHAPES if quick else SHAPES:
         title = f"{shape[0]} x {shape[1]}"
         found = {name: measure(name, shape) for name in (QUICK_METHODS if quick else methods())}
-        head = ("method", "seconds", "of processors", "tables", "relevant of kept", "warning", "breaks")
+        head = ("method", "seconds", "of processors", "tables", "relevant of kept", "warning or refusal", "breaks")
         show(f"With defaults, {title}", head, [line(name, each) for name, each in found.items()])
         for name, each in found.items():
             what = "" if quick else breaks(each)  # of a small table memory is that of the interpreter
-            if what:
-                asked = f"<= {MAX_SECONDS:.0f} s, <= {MAX_TABLES:.0f} tables"
+            asked = f"<= {MAX_SECONDS:.0f} s, <= {MAX_TABLES:.0f} tables"
+            if each is not None and "refused" in each:
+                told = f"refused in {each['seconds']:.1f} s: {each['refused']}"
+                targets.add(f"{name}, {title}", told, f"{asked}, or a refusal within {AT_ONCE:.0f} s", not what)
+            elif what:
                 targets.add(f"{name}, {title}", what, asked, what == NEAR)
         figures[title] = found
     note("Seconds are those of a fit; processors' seconds above them are those of two threads.")

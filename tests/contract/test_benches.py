@@ -3,9 +3,12 @@
 import importlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bench import BENCHES, figures, table
+from bench.speed import load
+from tamis import MaxVariance, PolynomialSelection
 
 FOLDER = Path(figures.__file__).parent
 
@@ -47,3 +50,24 @@ def test_what_a_full_run_shows_is_kept_and_written(monkeypatch, tmp_path, capsys
     assert page.count("No full run is recorded yet.") == len(BENCHES) - 1
     assert [line[3:] for line in page.splitlines() if line.startswith("## ")] == list(BENCHES)
     assert "Seconds\n" in capsys.readouterr().out
+
+
+def test_a_refusal_is_told_apart_from_a_fit():
+    X, y = load.make_table(6, 20_000)
+    assert "candidates" in load.fit_or_refuse(PolynomialSelection(), X, y)
+    assert load.fit_or_refuse(MaxVariance(stop=1), np.ascontiguousarray(X[:, :5]), y) == ""
+
+
+@pytest.mark.parametrize(("seconds", "is_reached"), [(0.2, True), (30.0, False)])
+def test_a_method_may_refuse_a_large_table_at_once_but_not_late(monkeypatch, capsys, seconds, is_reached):
+    found = {"seconds": seconds, "processor_seconds": seconds, "tables": 3.0, "warning": "", "refused": "lower degree"}
+    monkeypatch.setattr(load, "measure", lambda name, shape: found)
+    monkeypatch.setattr(load, "methods", lambda: ["PolynomialSelection"])
+    monkeypatch.setattr(load, "SHAPES", ((500, 20_000),))
+    assert load.run()["reached"] is is_reached
+    assert f"refused in {seconds} s: lower degree" in capsys.readouterr().out
+
+
+def test_a_method_that_fails_breaks_its_limits():
+    assert load.breaks({"error": "IndexError"}) == "failed"
+    assert load.breaks(None)

@@ -191,4 +191,7 @@ def prepared_columns(problem: LinearProblem, features: np.ndarray) -> Any:
     """Columns in units of one: centered where they are dense; the intercept makes up for it where they are not."""
     if sparse.issparse(problem.table):
         return (problem.table[:, features] @ sparse.diags_array(problem.scale[features])).tocsc()
-    return problem.columns.columns(features) * problem.scale[features] / problem.columns.sqrt_weight[:, None]
+    columns = problem.columns.columns(features)  # an array of its own
+    columns *= problem.scale[features]
+    columns /= problem.columns.sqrt_weight[:, None]
+    return columns

@@ -101,6 +101,23 @@ def test_a_warm_start_ends_at_the_minimum_of_a_cold_one(loss):
 
 
 @pytest.mark.usefixtures("few_columns_at_a_time")
+@pytest.mark.parametrize("loss", LOSSES)
+def test_columns_that_the_last_solution_is_far_from_leave_and_the_minimum_stays(loss):
+    X, y, C, rng = problem(5, loss, n=30, d=300)
+    program = L1Program(as_columns(X), y, C, loss=loss, epsilon=0.2)
+    n_generated = []
+    for factor in (3.0, 0.3, 0.03, 0.1, 1.0, 10.0, 0.03):
+        c = factor * program.max_penalty() * rng.uniform(0.3, 1.0, 300)
+        warm = program.solve(c)
+        n_generated.append(warm.n_generated)
+        cold = L1Program(as_columns(X), y, C, loss=loss, epsilon=0.2).solve(c)
+        check_certificate(X, y, warm, c, C, loss, 0.2)
+        assert warm.objective == pytest.approx(cold.objective, rel=1e-8, abs=1e-12)
+        np.testing.assert_allclose(dense_weights(warm, 300), dense_weights(cold, 300), atol=1e-7)
+    assert np.any(np.diff(n_generated) < 0)
+
+
+@pytest.mark.usefixtures("few_columns_at_a_time")
 def test_a_hard_margin_separates_with_columns_that_were_not_there_at_first():
     rng = np.random.RandomState(0)
     X = rng.randn(15, 40)

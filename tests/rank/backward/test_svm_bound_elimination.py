@@ -1,5 +1,7 @@
 """Elimination by bounds on the leave-one-out error of support vector machines."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -148,6 +150,15 @@ def test_the_default_is_recursive_feature_elimination_on_a_wide_table():
     # half the cost: here C is that of half the squared slack
     expected = RFE("squared_hinge", stop=None, C=0.5).fit(X, y).order_
     np.testing.assert_array_equal(SVMBoundElimination(stop=None, C=1.0).fit(X, y).order_, expected)
+
+
+def test_a_wide_table_is_copied_no_more_often_than_solvers_need():
+    X = np.random.RandomState(0).standard_normal((50, 20_000))
+    tracemalloc.start()
+    SVMBoundElimination(stop=1, step=0.5).fit(X, np.arange(50) % 2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2.75 * X.nbytes  # standardized, and with a row for each column
 
 
 def test_many_rows_need_no_kernel_matrix_by_default_and_are_refused_otherwise():

@@ -1,5 +1,7 @@
 """Automatic relevance determination: against loops with explicit inverses and scikit-learn, and by its evidence."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -453,3 +455,16 @@ def test_the_logistic_likelihood_is_refused_for_a_quantity():
     X, y = make_quantity()
     with pytest.raises(ValueError, match=r"loss='logistic' is for classes.*use loss='squared'"):
         ARD(loss="logistic").fit(X, y)
+
+
+@pytest.mark.parametrize("shape", [(20_000, 40), (100, 5000)])
+def test_rounds_keep_no_copies_of_the_table(shape):
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal(shape)
+    y = X[:, :3].sum(axis=1) + rng.standard_normal(shape[0]) > 0
+    tracemalloc.start()
+    ranker = ARD(early_stopping=15).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert ranker.n_iter_ == 15
+    assert peak < 6 * X.nbytes

@@ -99,6 +99,16 @@ def test_a_path_is_a_sequence_of_separate_points():
         assert point.objective == pytest.approx(make("hinge")[0].solve(alpha).objective, rel=1e-7)
 
 
+@pytest.mark.parametrize("loss", ["hinge", "epsilon_insensitive"])
+def test_a_path_with_a_program_for_each_tangent_reaches_the_points_of_one_program(loss):
+    path, _, _, _ = make(loss, n=40, d=80)
+    alphas = path.alpha_max * np.geomspace(0.95, 0.05, 12)
+    for alpha, point in zip(alphas, path.path(alphas), strict=True):
+        alone = make(loss, n=40, d=80)[0].solve(alpha)
+        np.testing.assert_array_equal(point.active, alone.active)
+        np.testing.assert_allclose(point.weights, alone.weights, rtol=1e-6)
+
+
 def test_one_program_is_the_l1_problem_whose_penalty_is_the_slope_at_zero():
     path, solver, _, _ = make("hinge", max_iter=1)
     alpha = 0.2 * path.alpha_max

@@ -39,6 +39,7 @@ _NEGLIGIBLE_WEIGHT = 1e-11  # of a column of unit variance, for outputs in units
 _FLOOR_OF_COSTS, _FLOOR_OF_SCALE = 1e-6, 1e-2
 _FIRST_COLUMNS = 200  # at most, at the start
 _ENTERING_COLUMNS = 50  # at most, in each later round, or half as many as there are
+_ACTIVE_SHARE = 0.8  # of its bound: columns with a smaller |x_j' beta| may leave a program
 _INTERIOR_POINT_SIZE = 600  # rows and columns from which an interior point method beats the simplex, from scratch
 _INTERIOR_POINT_SHARE = 0.2  # of columns that are new, from which a program counts as one from scratch
 _QUICK_SIZE = 2**16  # entries of a program that takes less time than Ctrl-C may wait for
@@ -157,6 +158,7 @@ class L1Program:
         self.set_error_costs(error_costs)
         self._generated = np.zeros(0, dtype=np.int64)  # in the order of the rows of the program
         self._table = np.zeros((columns.n_samples, 0))  # the generated columns, of unit variance
+        self._is_inactive = np.zeros(0, dtype=bool)  # those that the last solution is far from
         self._model = _DualModel(self._low, self._high, on_wait)
 
     def set_error_costs(self, error_costs: np.ndarray | float) -> None:
@@ -195,15 +197,21 @@ class L1Program:
         if not self._generated.size:
             size = np.abs(self._correlate(self.null_multipliers()))
             self._generate(_largest(size, np.isfinite(bounds), _FIRST_COLUMNS))
+        else:
+            self._drop_inactive()
         n_rounds, entering = 0, np.zeros(0, dtype=np.int64)
         scale = _scale_of_multipliers(self._costs, bounds)
         while n_rounds == 0 or (entering.size and n_rounds < max_rounds):
             self._generate(entering)
             self._model.solve(self._costs, bounds[self._generated], scale)
-            entering = self._violating(bounds, 0.1 * tol * bounds + _FEASIBILITY * scale)
+            self._model.refine(self._table, self._costs, bounds[self._generated])
+            beta = self._multipliers()
+            size = np.abs(self._correlate(beta))
+            entering = self._violating(size, bounds, 0.1 * tol * bounds + _FEASIBILITY * scale)
             n_rounds += 1
-        self._model.refine(self._table, self._costs, bounds[self._generated])
-        return self._solution(penalties, bounds, scale, n_rounds, tol)
+        if self._model.ray is None:
+            self._is_inactive = size[self._generated] < _ACTIVE_SHARE * bounds[self._generated]
+        return self._solution(beta, size, penalties, bounds, scale, n_rounds, tol)
 
     def max_penalty(self, proportions: np.ndarray | float = 1.0, *, tol: float = 1e-9) -> float:
         r"""Smallest c at which ``w = 0`` is optimal for penalties ``c * proportions``.
@@ -270,11 +278,14 @@ class L1Program:
         product[self._generated] = beta @ self._table
         return product
 
-    def _violating(self, bounds: np.ndarray, tolerances: np.ndarray) -> np.ndarray:
-        """Columns to add: those whose constraints cut off the last dual solution, or its ray, most."""
+    def _violating(self, size: np.ndarray, bounds: np.ndarray, tolerances: np.ndarray) -> np.ndarray:
+        """Columns to add: those whose constraints cut off the last dual solution, or its ray, most.
+
+        ``size`` is that of all products of columns with the dual solution.
+        """
         ray = self._model.ray
         if ray is None:
-            excess = np.abs(self._correlate(self._multipliers())) - bounds
+            excess = size - bounds
             is_entering = excess > tolerances
         else:  # the dual objective grows along it, until a constraint is met
             excess = np.abs(self._correlate(ray))
@@ -293,8 +304,17 @@ class L1Program:
             return
         new = to_numpy(self._columns.columns(entering)) / self._deviation[entering]
         self._generated = np.append(self._generated, entering)
+        self._is_inactive = np.append(self._is_inactive, np.zeros(entering.size, dtype=bool))
         self._table = np.column_stack([self._table, new])
         self._model.add_columns(new)
+
+    def _drop_inactive(self) -> None:
+        """Take columns that the last solution is far from out of the program, if most are: each makes it slower."""
+        if self._generated.size < max(_FIRST_COLUMNS, 2 * int(np.count_nonzero(~self._is_inactive))):
+            return
+        kept = self._model.drop_columns(self._is_inactive)
+        self._generated, self._table = self._generated[kept], self._table[:, kept]
+        self._is_inactive = self._is_inactive[kept]
 
     def _multipliers(self) -> np.ndarray:
         """The solver's, within the box and with a sum of zero."""
@@ -306,11 +326,17 @@ class L1Program:
         return float(low @ np.maximum(beta, 0.0) + high @ np.minimum(beta, 0.0))
 
     def _solution(
-        self, penalties: np.ndarray, bounds: np.ndarray, scale: float, n_rounds: int, tol: float
+        self,
+        beta: np.ndarray,
+        size: np.ndarray,
+        penalties: np.ndarray,
+        bounds: np.ndarray,
+        scale: float,
+        n_rounds: int,
+        tol: float,
     ) -> L1Solution:
-        """Objective, dual objective and gap from the solver's weights and multipliers."""
-        w, b, beta = self._model.weights, self._model.intercept, self._multipliers()
-        size = np.abs(self._correlate(beta))
+        """Objective, dual objective and gap from the solver's weights, multipliers and their products with columns."""
+        w, b = self._model.weights, self._model.intercept
         negligible = _FEASIBILITY * max(scale, float(np.abs(beta).max(initial=0.0)))
         raised = bounds + min(float(np.max(size - bounds, initial=0.0)), negligible)
         beta = beta / np.max(np.divide(size, raised, out=np.zeros_like(size), where=size > raised), initial=1.0)
@@ -426,6 +452,20 @@ class _DualModel:
         """Constraints of further columns of the table; their bounds are given to :meth:`solve`."""
         self._n_columns += table.shape[1]
         self._add_rows(table, np.full(table.shape[1], np.inf))
+
+    def drop_columns(self, is_dropped: np.ndarray) -> np.ndarray:
+        """Remove constraints that do not hold with equality at the last basis, which stays; returns the others."""
+        basis = self._highs.getBasis()
+        statuses = basis.row_status
+        if not basis.valid or len(statuses) != self._n_columns + 1:  # none is left by a run that was interrupted
+            return np.arange(self._n_columns)
+        is_dropped = is_dropped & (_codes(statuses)[1:] == _BASIC)
+        kept, dropped = np.flatnonzero(~is_dropped), np.flatnonzero(is_dropped)
+        self._highs.deleteRows(dropped.size, (dropped + 1).astype(np.int32))  # the first row is the equality
+        basis.row_status = [statuses[0], *(statuses[place + 1] for place in kept)]
+        self._highs.setBasis(basis)
+        self._n_columns = self._n_solved = kept.size
+        return kept
 
     def _add_rows(self, table: np.ndarray, bounds: np.ndarray) -> None:
         values = np.ascontiguousarray((table[self._rows] * self._signs[:, None]).T)

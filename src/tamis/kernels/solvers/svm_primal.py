@@ -123,7 +123,9 @@ class PrimalLinearModel(LinearModel):
         )
         self.n_iter, self.residual, self._n_downdates, self._largest = 0, np.inf, 0, 0.0
         self._gradient_unit = np.abs(table @ (cost * np.abs(target)))
-        self._norm2 = (table.multiply(table) if sparse.issparse(table) else table * table).sum(axis=1)
+        self._norm2 = (
+            table.multiply(table).sum(axis=1) if sparse.issparse(table) else np.einsum("ij,ij->i", table, table)
+        )
         self._n_products = 0  # of conjugate gradients since the Hessian was inverted, but for one a step
 
     def eliminate(self, eliminated: np.ndarray, columns: Any, kept: np.ndarray, table: Any) -> None:

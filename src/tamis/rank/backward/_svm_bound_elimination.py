@@ -230,7 +230,7 @@ class SVMBoundElimination(SampledRanker, BackwardRanker, WeightedRanker):
         if weight is not None and self.bound == "span":
             rows = _repeated_rows(weight)
             X, signs, weight = safe_indexing(X, rows), signs[:, rows], None
-        Z, features = self._columns(X.astype(float), weight)
+        Z, features = self._columns(X.astype(float, copy=False), weight)
         members = None
         if candidates.members is not None:
             members = [np.flatnonzero(np.isin(features, columns)) for columns in candidates.members]
@@ -283,8 +283,11 @@ class SVMBoundElimination(SampledRanker, BackwardRanker, WeightedRanker):
         features = varying_columns(X, weight)
         if not features.size:
             raise ValueError("every column of X is constant, up to rounding: there is nothing to rank")
-        Z = X.tocsc()[:, features] if sparse.issparse(X) else X[:, features]
-        return (standardize_columns(Z, weight) if self.standardize else Z), features
+        if sparse.issparse(X):
+            X = X.tocsc()[:, features]
+        elif features.size < X.shape[1]:  # as a rule all vary, and a wide table need not be copied
+            X = X[:, features]
+        return (standardize_columns(X, weight) if self.standardize else X), features
 
 
 class BoundElimination(Elimination):

@@ -232,8 +232,9 @@ class ARD(EarlyStoppedScaling):
         likelihood = self._likelihood(problem)
         total_variance = float(problem.columns.norm2[alive] @ problem.scale[alive] ** 2) / problem.columns.total
         variance = _START_VARIANCE / total_variance
-        start = started(centered_table(problem, alive), alive, variance, likelihood)
-        rounds = evidence_rounds(start, likelihood, group_owners(candidates), self.update, self.tol)
+        X = centered_table(problem, alive)
+        start = started(X, alive, variance, likelihood)
+        rounds = evidence_rounds(X, start, likelihood, group_owners(candidates), self.update, self.tol)
         return ended_early(rounds, candidates, self._fewest)
 
     def _certify(self, candidates: Candidates, rounds: Sequence[EvidenceRound], n_rounds: int) -> dict[str, Any]:
@@ -244,7 +245,7 @@ class ARD(EarlyStoppedScaling):
         last = self._last = rounds[-1]
         after = last.after
         self.beta_[after.alive] = 1.0 / after.variances
-        self.evidence_ = np.array([rounds[0].before.posterior.evidence, *(r.after.posterior.evidence for r in rounds)])
+        self.evidence_ = np.array([rounds[0].evidence_before, *(r.after.posterior.evidence for r in rounds)])
         certificate = {
             "n_iter": len(rounds),
             "evidence": after.posterior.evidence,
@@ -267,7 +268,7 @@ class ARD(EarlyStoppedScaling):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        is_stuck = last.after is last.before
+        is_stuck = not last.has_moved
         is_cut = n_rounds == self.max_iter and certificate["n_iter"] >= self.max_iter
         if not certificate["stationary"] and (is_cut or is_stuck):
             advice = f"tol={self.tol:g}" if is_stuck else f"max_iter={self.max_iter}"

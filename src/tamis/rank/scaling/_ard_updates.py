@@ -84,15 +84,12 @@ class Hyperparameters:
         Places of the columns that have a variance.
     variances : ndarray
     noise_precision : float
-    X : CenteredTable
-        These columns.
     posterior : Posterior
     """
 
     alive: np.ndarray
     variances: np.ndarray
     noise_precision: float
-    X: CenteredTable
     posterior: Posterior
 
 
@@ -104,7 +101,11 @@ class EvidenceRound:
     ----------
     alive, sigma, updated, strength : ndarray
         As of every :class:`~tamis.rank._scaling_base.ScalingRound`.
-    before, after : Hyperparameters
+    evidence_before : float
+    after : Hyperparameters
+        Its posterior is without what every row has: all rounds are kept to the end.
+    has_moved : bool
+        False where no step raised the evidence.
     gradient : float
         Largest derivative of the evidence by the logarithm of a precision, after the update.
     """
@@ -113,18 +114,26 @@ class EvidenceRound:
     sigma: np.ndarray
     updated: np.ndarray
     strength: np.ndarray
-    before: Hyperparameters
+    evidence_before: float
     after: Hyperparameters
+    has_moved: bool
     gradient: float
 
 
 def evidence_rounds(
-    start: Hyperparameters, likelihood: Likelihood, owners: np.ndarray | None, update: str, tol: float
+    X: CenteredTable,
+    start: Hyperparameters,
+    likelihood: Likelihood,
+    owners: np.ndarray | None,
+    update: str,
+    tol: float,
 ) -> Iterator[EvidenceRound]:
     """Updates until every derivative of the evidence is below ``tol``, or none raises it any more.
 
     Parameters
     ----------
+    X : CenteredTable
+        The columns that have a variance at the start.
     start : Hyperparameters
     likelihood : Likelihood
     owners : ndarray or None
@@ -134,19 +143,23 @@ def evidence_rounds(
     """
     now, is_exact = start, likelihood.loss == "squared"
     while True:
-        moved = None if is_exact else _raised(now, now.posterior.weights2, likelihood, owners, update, _N_FIXED_POINT)
-        if moved is None:
+        posterior, raised = now.posterior, None
+        if not is_exact:
+            raised = _raised(X, now, posterior.weights2, likelihood, owners, update, _N_FIXED_POINT)
+        if raised is None:
             is_exact = True
-            moved = _raised(now, now.posterior.moment, likelihood, owners, update, _N_HALVINGS)
-        after, factor = (now, np.ones_like(now.variances)) if moved is None else moved
+            raised = _raised(X, now, posterior.moment, likelihood, owners, update, _N_HALVINGS)
+        X, after, factor = (X, now, np.ones_like(now.variances)) if raised is None else raised
         sigma = np.sqrt(now.variances)
         updated = np.zeros_like(sigma)
         updated[np.isin(now.alive, after.alive, assume_unique=True)] = np.sqrt(after.variances)
         slope = gradient(after, after.posterior.moment, likelihood, owners)
-        yield EvidenceRound(now.alive, sigma, updated, sigma * np.sqrt(factor), now, after, slope)
-        if moved is None or slope <= tol:
+        kept = replace(after, posterior=after.posterior.without_rows())
+        strength, has_moved = sigma * np.sqrt(factor), raised is not None
+        yield EvidenceRound(now.alive, sigma, updated, strength, posterior.evidence, kept, has_moved, slope)
+        if not has_moved or slope <= tol:
             return
-        now = after
+        now, raised = after, None
         is_exact = is_exact or gradient(now, now.posterior.weights2, likelihood, owners) <= tol
 
 
@@ -154,7 +167,7 @@ def started(X: CenteredTable, alive: np.ndarray, variance: float, likelihood: Li
     """One variance for all columns."""
     variances = np.full(alive.size, variance)
     precision = START_PRECISION if likelihood.noise_precision is None else likelihood.noise_precision
-    return Hyperparameters(alive, variances, precision, X, likelihood.posterior(X, variances, precision))
+    return Hyperparameters(alive, variances, precision, likelihood.posterior(X, variances, precision))
 
 
 def gradient(now: Hyperparameters, moment: np.ndarray, likelihood: Likelihood, owners: np.ndarray | None) -> float:
@@ -170,41 +183,42 @@ def gradient(now: Hyperparameters, moment: np.ndarray, likelihood: Likelihood, o
 
 
 def _raised(
+    X: CenteredTable,
     now: Hyperparameters,
     moment: np.ndarray,
     likelihood: Likelihood,
     owners: np.ndarray | None,
     update: str,
     n_steps: int,
-) -> tuple[Hyperparameters, np.ndarray] | None:
+) -> tuple[CenteredTable, Hyperparameters, np.ndarray] | None:
     """The update, halved until the evidence does not fall, and its factors of the variances before any vanishes.
 
-    None where no step length does it.
+    With the columns that are left; None where no step length does it.
     """
     factor, noise_factor = _factors(now, moment, owners, update), 1.0
     if likelihood.learns_noise(now.alive.size):
         noise_factor = likelihood.updated_noise(now.posterior) / now.noise_precision
     for length in 0.5 ** np.arange(n_steps):
-        moved = _moved(now, factor**length, noise_factor**length, likelihood)
+        moved = _moved(X, now, factor**length, noise_factor**length, likelihood)
         if moved is not None:
-            return moved, factor**length
+            return *moved, factor**length
     return None
 
 
 def _moved(
-    now: Hyperparameters, factor: np.ndarray, noise_factor: float, likelihood: Likelihood
-) -> Hyperparameters | None:
+    X: CenteredTable, now: Hyperparameters, factor: np.ndarray, noise_factor: float, likelihood: Likelihood
+) -> tuple[CenteredTable, Hyperparameters] | None:
     """Variances times factors, those that are relatively tiny removed; None where the evidence falls."""
     least = now.posterior.evidence - _EVIDENCE_ROUNDING * (1.0 + abs(now.posterior.evidence))
     variances, precision = now.variances * factor, now.noise_precision * noise_factor
     stay = (variances > VANISHED**2 * variances.max()) | (factor > 1.0)
     for left in (np.flatnonzero(stay), np.arange(variances.size)):
         whole = left.size == variances.size
-        X = now.X if whole else now.X.take(left)
+        part = X if whole else X.take(left)
         start = now.posterior if whole else replace(now.posterior, coef=now.posterior.coef[left])
-        posterior = likelihood.posterior(X, variances[left], precision, start)
+        posterior = likelihood.posterior(part, variances[left], precision, start)
         if posterior.evidence >= least:
-            return Hyperparameters(now.alive[left], variances[left], precision, X, posterior)
+            return part, Hyperparameters(now.alive[left], variances[left], precision, posterior)
         if whole:
             break
     return None

@@ -17,7 +17,8 @@ where q, zero for a Gaussian, is how the curvature follows the maximum. Matrices
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from tamis.kernels.solvers.svm_primal import PrimalLinearModel
 
 MAP_TOL = 1e-10  # of the maximum a posteriori
 _MIN_CURVATURE = 1e-14  # of the logistic loss of a row, relative to its cost: far from the margin it underflows
-_BLOCK = 2**21  # entries of a dense block of a sparse table
+_BLOCK = 2**21  # entries of a block of a table: 16 MB
 
 
 class CenteredTable:
@@ -68,8 +69,7 @@ class CenteredTable:
         """``X B X'``, n x n."""
         check_gram_fits(self.shape[0], "select columns first, so that they are fewer than rows")
         if not self.is_sparse:
-            Z = self.table * np.sqrt(variances)
-            return Z @ Z.T
+            return _sum_of_squares((self.table[:, cols].T, variances[cols]) for cols in _blocks(*self.shape[::-1]))
         Z = self.table @ sparse.diags_array(np.sqrt(variances))
         K = (Z @ Z.T).toarray()
         shift = self.table @ (variances * self.means)
@@ -79,8 +79,7 @@ class CenteredTable:
     def cross(self, weight: np.ndarray) -> np.ndarray:
         """``X' diag(weight) X``, k x k."""
         if not self.is_sparse:
-            Z = self.table * np.sqrt(weight)[:, None]
-            return Z.T @ Z
+            return _sum_of_squares((self.table[rows], weight[rows]) for rows in _blocks(*self.shape))
         Z = sparse.diags_array(np.sqrt(weight)) @ self.table
         product = (Z.T @ Z).toarray()
         shift = np.multiply.outer(np.asarray(self.table.T @ weight), self.means)
@@ -95,12 +94,12 @@ class CenteredTable:
 
     def column_norms2(self, M: np.ndarray) -> np.ndarray:
         """Squared norms of the columns of ``M X``."""
-        if not self.is_sparse:
-            product = M @ self.table
-            return np.einsum("ij,ij->j", product, product)
         norms2, of_ones = np.empty(self.shape[1]), M.sum(axis=1)
-        for cols in _blocks(self.shape[1], self.shape[0]):
-            product = np.asarray((self.table[:, cols].T @ M.T).T) - np.multiply.outer(of_ones, self.means[cols])
+        for cols in _blocks(*self.shape[::-1]):
+            if self.is_sparse:
+                product = np.asarray((self.table[:, cols].T @ M.T).T) - np.multiply.outer(of_ones, self.means[cols])
+            else:
+                product = M @ self.table[:, cols]
             norms2[cols] = np.einsum("ij,ij->j", product, product)
         return norms2
 
@@ -112,6 +111,11 @@ class CenteredTable:
             product = np.asarray(table[rows] @ F) - of_means
             norms2[rows] = np.einsum("ij,ij->i", product, product)
         return norms2
+
+
+def _sum_of_squares(parts: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Sum of ``A' diag(weight) A`` over parts: the table times roots of the weights would be as large as the table."""
+    return sum(scaled.T @ scaled for scaled in (part * np.sqrt(weight)[:, None] for part, weight in parts))
 
 
 def _blocks(length: int, width: int) -> list[slice]:
@@ -154,6 +158,10 @@ class Posterior:
     moment: np.ndarray
     squared_error: float
     residual: float
+
+    def without_rows(self) -> Posterior:
+        """The same without what every row has, for those who keep one posterior after another."""
+        return replace(self, dual=self.dual[:0].copy())
 
 
 # Gaussian likelihood
@@ -263,11 +271,12 @@ def _logistic_by_columns(
     X: CenteredTable, variances: np.ndarray, Y: np.ndarray, cost: np.ndarray, start: Posterior | None
 ) -> list[_OneTarget]:
     sigma, found = np.sqrt(variances), []
-    ones = np.ones((1, X.shape[0]))
     if X.is_sparse:
-        scaled = sparse.vstack([ones, sparse.diags_array(sigma) @ X.table.T], format="csr")
+        scaled = sparse.vstack([np.ones((1, X.shape[0])), sparse.diags_array(sigma) @ X.table.T], format="csr")
     else:
-        scaled = np.vstack([ones, (X.table * sigma).T])
+        scaled = np.empty((sigma.size + 1, X.shape[0]))
+        scaled[0] = 1.0
+        np.multiply(X.table.T, sigma[:, None], out=scaled[1:])
     penalty = np.concatenate([[0.0], np.ones(sigma.size)])
     shift = X.means * sigma  # columns of a sparse table are not centered in `scaled`
     for t, y in enumerate(np.ascontiguousarray(Y.T)):

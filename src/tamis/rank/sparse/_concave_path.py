@@ -27,8 +27,13 @@ class WeightedSolver(Protocol):
     alpha_max: float
     null_loss: float
 
-    def weighted(self, alpha: float, slopes: np.ndarray, start: PathPoint | None = None) -> PathPoint:
-        """The minimum where column j has the penalty ``alpha * slopes[j]``, sought from a point (from zero: None)."""
+    def weighted(
+        self, alpha: float, slopes: np.ndarray, start: PathPoint | None = None, *, number: int = 0
+    ) -> PathPoint:
+        """The minimum where column j has the penalty ``alpha * slopes[j]``, sought from a point (from zero: None).
+
+        ``number`` is that of the tangent along a path; problems of one number are alike from one alpha to the next.
+        """
 
 
 class ConcavePath:
@@ -49,12 +54,15 @@ class ConcavePath:
         # at w = 0 the slope is that of an l1 penalty of a times alpha
         self.alpha_max, self.null_loss = solver.alpha_max / steepness, solver.null_loss
 
-    def linearize(self, alpha: float, point: PathPoint | None) -> PathPoint:
-        """The minimum with the tangent of the penalty at a point (at zero: None); its objective is F."""
+    def linearize(self, alpha: float, point: PathPoint | None, *, number: int = 0) -> PathPoint:
+        """The minimum with the tangent of the penalty at a point (at zero: None); its objective is F.
+
+        ``number`` counts the tangents at this alpha where others follow at smaller ones.
+        """
         slopes = np.ones(self._n_columns)
         if point is not None:
             slopes[point.active] = np.maximum(np.exp(-self._steepness * np.abs(point.weights)), _LEAST_SLOPE)
-        found = self._solver.weighted(alpha * self._steepness, slopes, point)
+        found = self._solver.weighted(alpha * self._steepness, slopes, point, number=number)
         penalty = float(-np.expm1(-self._steepness * np.abs(found.weights)).sum())
         objective = found.loss + alpha * penalty if alpha > 0 else penalty  # a hard margin allows no errors
         return replace(found, alpha=alpha, objective=objective)
@@ -66,13 +74,16 @@ class ConcavePath:
     def path(self, alphas: Sequence[float]) -> Iterator[PathPoint]:
         """Stationary points at decreasing penalties, each sought from w = 0."""
         for alpha in alphas:
-            yield self.solve(float(alpha))
+            yield self._reached(float(alpha), is_numbered=True)
 
     def solve(self, alpha: float) -> PathPoint:
         """The stationary point that is reached from w = 0."""
+        return self._reached(alpha, is_numbered=False)
+
+    def _reached(self, alpha: float, *, is_numbered: bool) -> PathPoint:
         point = self.linearize(alpha, None)
-        for _ in range(self._max_iter - 1):
-            moved = self.linearize(alpha, point)
+        for number in range(1, self._max_iter):
+            moved = self.linearize(alpha, point, number=number if is_numbered else 0)
             if self.has_converged(point, moved):
                 return moved if moved.objective < point.objective else point
             point = moved

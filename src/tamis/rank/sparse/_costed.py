@@ -9,6 +9,7 @@ import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import Candidates, Ranking
+from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.kernels.solvers.l1_program import InfeasibleError
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._validation import classification_errors
@@ -42,7 +43,9 @@ class CostedRanker(PenalizedRanker):
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Ranking:
         try:
-            return super()._rank_top(candidates, y, rng, n_top)
+            # programs multiply the table by one vector at a time, and solve small systems in between
+            with limit_blas_threads(candidates.table.shape[0]):
+                return super()._rank_top(candidates, y, rng, n_top)
         except InfeasibleError as error:
             is_quantity = self._problem.classes is None
             why = f"some exceed epsilon={self.epsilon:g}" if is_quantity else "the classes overlap"

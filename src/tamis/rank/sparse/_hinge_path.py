@@ -11,6 +11,7 @@ from tamis.kernels.solvers.l1_program import L1Program, L1Solution
 from tamis.kernels.solvers.penalized_path import PathPoint
 from tamis.rank._linear_problem import LinearProblem
 
+_N_PROGRAMS = 4  # for the first tangents along a path, one each; all later ones have the last
 _STEP_RATIO = 0.3  # between neighbors of the decreasing sequence that leads to a single penalty
 
 
@@ -47,9 +48,9 @@ class HingePath:
         self._columns = as_columns(problem.table) if is_weighted else problem.columns
         # weights of scaled columns are penalized: one of the table's own columns counts with one over its factor
         self._penalties = np.divide(1.0, scale, out=np.full(scale.size, np.inf), where=scale > 0)
-        self._program = L1Program(self._columns, self._y, self._shares, loss=loss, epsilon=epsilon)
+        self._programs = [self._make_program(self._shares)]
         self._hard_program: L1Program | None = None
-        self.alpha_max = self._program.max_penalty(self._penalties, tol=tol) if np.any(scale > 0) else 0.0
+        self.alpha_max = self._programs[0].max_penalty(self._penalties, tol=tol) if np.any(scale > 0) else 0.0
         self.null_loss = self._mean_loss(self._null_outputs())
 
     def path(self, alphas: Sequence[float]) -> Iterator[PathPoint]:
@@ -63,24 +64,37 @@ class HingePath:
             return self.weighted(0.0, np.ones(self._scale.size))
         n_steps = int(np.ceil(np.log(max(self.alpha_max / alpha, 1.0)) / -np.log(_STEP_RATIO)))
         for larger in self.alpha_max * _STEP_RATIO ** np.arange(1, n_steps):
-            self._program.solve(larger * self._penalties, tol=self._tol)
+            self._programs[0].solve(larger * self._penalties, tol=self._tol)
         [point] = self.path([alpha])
         return point
 
-    def weighted(self, alpha: float, slopes: np.ndarray, start: PathPoint | None = None) -> PathPoint:
+    def weighted(
+        self, alpha: float, slopes: np.ndarray, start: PathPoint | None = None, *, number: int = 0
+    ) -> PathPoint:
         """The minimum where the weight of every scaled column has a penalty of its own, ``alpha`` times its slope.
 
         Zero is the hard margin: the smallest weights without an error, and the objective is the sum of their penalties.
-        ``start`` is not used: the simplex method goes on from its last basis.
+        ``start`` is not used: the simplex method goes on from the last basis of the program of this number, which is
+        near for the same tangent at the last alpha, and far for the last tangent at that alpha.
         """
         if alpha >= self.alpha_max > 0 and np.all(slopes == 1.0):
             # at the smallest of these a vertex with weights costs no more than none: take none
-            return self._point(alpha, self._program.solve(2.0 * alpha * self._penalties, tol=self._tol))
+            return self._point(alpha, self._programs[0].solve(2.0 * alpha * self._penalties, tol=self._tol))
         if alpha > 0:
-            return self._point(alpha, self._program.solve(alpha * slopes * self._penalties, tol=self._tol))
+            program = self._program_of(number)
+            return self._point(alpha, program.solve(alpha * slopes * self._penalties, tol=self._tol))
         if self._hard_program is None:
-            self._hard_program = L1Program(self._columns, self._y, np.inf, loss=self._loss, epsilon=self._epsilon)
+            self._hard_program = self._make_program(np.inf)
         return self._point(0.0, self._hard_program.solve(slopes * self._penalties, tol=self._tol))
+
+    def _program_of(self, number: int) -> L1Program:
+        place = min(number, _N_PROGRAMS - 1)
+        while len(self._programs) <= place:
+            self._programs.append(self._make_program(self._shares))
+        return self._programs[place]
+
+    def _make_program(self, error_costs: np.ndarray | float) -> L1Program:
+        return L1Program(self._columns, self._y, error_costs, loss=self._loss, epsilon=self._epsilon)
 
     def _point(self, alpha: float, solution: L1Solution) -> PathPoint:
         active = solution.active

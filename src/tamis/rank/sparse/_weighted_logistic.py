@@ -28,8 +28,13 @@ class WeightedLogistic:
         equal = self._make_path(np.ones(scale.size))
         self.alpha_max, self.null_loss = equal.alpha_max, equal.null_loss
 
-    def weighted(self, alpha: float, slopes: np.ndarray, start: PathPoint | None = None) -> PathPoint:
-        """The minimum where column j has the penalty ``alpha * slopes[j]``, sought from a point (from zero: None)."""
+    def weighted(
+        self, alpha: float, slopes: np.ndarray, start: PathPoint | None = None, *, number: int = 0
+    ) -> PathPoint:
+        """The minimum where column j has the penalty ``alpha * slopes[j]``, sought from a point (from zero: None).
+
+        ``number`` is not used: a point says all that there is to start from.
+        """
         path = self._make_path(slopes)
         if start is not None:
             path.start_from(start)
