@@ -42,11 +42,11 @@ class Model(Protocol):
     A: np.ndarray
 
     def sweep(self, *, is_relaxed: bool) -> float:
-        """Update everything once; the objective afterwards, which never rises unless the sweep is over-relaxed."""
+        """Update everything once; the objective afterwards, which a relaxed sweep, longer or rougher, may raise."""
 
 
 def sweep_further(model: Model, objectives: list[float], tol: float) -> Model:
-    """Sweep once more and append the objective: over-relaxed where that lowers it by more than ``tol``, else plainly.
+    """Sweep once more and append the objective: relaxed where that lowers it by more than ``tol``, else plainly.
 
     So it is always a plain sweep that tells convergence.
     """

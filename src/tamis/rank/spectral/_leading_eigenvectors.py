@@ -40,22 +40,29 @@ def leading_eigenvectors(
     many at once.
     """
     count = start.shape[1]
-    basis = np.linalg.qr(start)[0]
-    images = product(basis)
-    projected = basis.T @ images
+    # by columns, so that those in use lie together, and more are added without a copy of them
+    all_basis, all_images = (np.empty((len(start), _MAX_BLOCKS * count), order="F") for _ in range(2))
+    used = count
+    all_basis[:, :used] = np.linalg.qr(start)[0]
+    all_images[:, :used] = product(all_basis[:, :used])
+    projected = all_basis[:, :used].T @ all_images[:, :used]
     for _ in range(_MAX_PRODUCTS):
+        basis, images = all_basis[:, :used], all_images[:, :used]
         values, rotation = (part[..., -count:] for part in linalg.eigh(projected))
         vectors, rotated = basis @ rotation, images @ rotation
         residuals = rotated - vectors * values
         directions = residuals[:, np.linalg.norm(residuals, axis=0) > tol * values[-1]]
-        if basis.shape[1] + directions.shape[1] > _MAX_BLOCKS * count:
-            basis, images, projected = vectors, rotated, np.diag(values)
+        if used + directions.shape[1] > _MAX_BLOCKS * count:
+            used, projected = count, np.diag(values)
+            all_basis[:, :used], all_images[:, :used] = vectors, rotated
+        basis = all_basis[:, :used]
         directions = _orthonormal_complement(basis, directions)
         if directions.shape[1] == 0:
             break
         new_images = product(directions)
         across = basis.T @ new_images
-        basis, images = np.hstack([basis, directions]), np.hstack([images, new_images])
+        last, used = used, used + directions.shape[1]
+        all_basis[:, last:used], all_images[:, last:used] = directions, new_images
         projected = np.block([[projected, across], [across.T, directions.T @ new_images]])
     return values, vectors
 

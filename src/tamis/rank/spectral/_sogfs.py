@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval
-from tamis.kernels.graph.row_sparse import irls_weights, relaxed_irls_weights, row_sparse_norm
+from tamis.kernels.graph.row_sparse import irls_weights, row_sparse_norm
 from tamis.rank.spectral._clusters import AlternatingRanker, isometric_rows
 from tamis.rank.spectral._optimal_graph import (
     adaptive_scale,
@@ -20,7 +20,7 @@ from tamis.rank.spectral._optimal_graph import (
 
 _MOST_COMPONENTS = 40
 _SWEEP_TOL = 1e-5  # of the projection in a sweep, from the last one; its errors in the objective go with the square
-_RELAXED_TOL = 1e-3  # of an over-relaxed sweep, which is taken only if it lowers the objective as computed
+_ROUGH_TOL = 1e-4  # of a sweep that is taken only if it lowers the objective; larger ones end in other minima
 _START_TOL = 1e-2  # of the first projection, whose eigenvalues are close, so that exact ones would take long
 # Roughness z' L z of a column of unit variance, per sample, that rounding alone makes of a column without any.
 _LEAST_ROUGHNESS = 1e-12
@@ -90,8 +90,8 @@ class SOGFS(AlternatingRanker):
     -----
     Cost per sweep: O(n^2) distances in a few coordinates, in blocks of rows; a few eigenvectors of a sparse matrix; and
     O(n D min(n, D)) for W, if there are more features than samples by products with an inverse of the size of the
-    samples, from the last W. With 500 rows and 20 000 columns the sweeps take most of a minute; callbacks are told of
-    each. Sweeps are over-relaxed, with W to a lesser precision, where that lowers the objective; a plain one ends them.
+    samples, from the last W. With 500 rows and 20 000 columns the sweeps take more than a minute; callbacks are told of
+    each. W is found to a lesser precision where that lowers the objective; a sweep at full precision ends the others.
 
     Limits: with :math:`W'W = I` a combination of features that hardly varies brings all samples near, so that copies
     and, with more features than samples, chance combinations score well. With as many clusters as classes, 100 features
@@ -183,21 +183,22 @@ class GraphModel:
         # Tangents at equal rows would leave W open where features outnumber samples: let the smoother ones weigh more.
         rough = np.maximum(np.einsum("ij,ij->j", Z, L @ Z), _LEAST_ROUGHNESS * len(Z))
         length = np.sqrt(n_components) / (rough * np.linalg.norm(1.0 / rough))
-        self._norm_weights = 0.5 / length
-        self.A = smoothest_projection(Z, L, gamma * self._norm_weights, n_components, tol=_START_TOL)
+        self.A = smoothest_projection(Z, L, gamma / (2.0 * length), n_components, tol=_START_TOL)
 
     def settle_scale(self, n_neighbors: int) -> float:
         """The weight of the squares of S with which samples have so many neighbors in the projection as it is."""
         return adaptive_scale(self.Z @ self.A, n_neighbors)
 
     def sweep(self, *, is_relaxed: bool) -> float:
-        """Update graph, clusters and projection once; the objective that is then reached."""
+        """Update graph, clusters and projection once, the last roughly if relaxed; the objective that is then reached.
+
+        The weights of the norm are not over-relaxed: features would drop out early, and not come back under W'W = I.
+        """
         self.S = learn_graph(np.hstack([self.Z @ self.A, np.sqrt(self.laplacian) * self.F]), self.alpha)
         L = laplacian_of(self.S)
         self.F = smoothest_indicator(L, self.F.shape[1], near=self.F)
-        self._norm_weights = relaxed_irls_weights(self.A, self._norm_weights) if is_relaxed else irls_weights(self.A)
-        penalty, count = self.gamma * self._norm_weights, self.A.shape[1]
-        tol = _RELAXED_TOL if is_relaxed else _SWEEP_TOL
+        penalty, count = self.gamma * irls_weights(self.A), self.A.shape[1]
+        tol = _ROUGH_TOL if is_relaxed else _SWEEP_TOL
         self.A = smoothest_projection(self.Z, L, penalty, count, near=self.A, tol=tol)
         projected = self.Z @ self.A
         apart = 2.0 * np.vdot(projected, L @ projected) + 2.0 * self.laplacian * np.vdot(self.F, L @ self.F)
