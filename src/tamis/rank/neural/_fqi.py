@@ -117,14 +117,11 @@ class FQI(NetworkRanker):
         self.random_state = random_state
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        from tamis.rank.neural._network import changes_without
+
         task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
         training = self._train_from_start(network, task)
-        usual = task.target.predictions(network(task.Z).T)
-        changes = [
-            task.target.mean((task.target.predictions(outputs) - usual).square_().sum(dim=1))
-            for outputs in network.outputs_without(task.Z)
-        ]
-        quality = np.concatenate([change.cpu().numpy() for change in changes])
+        quality = changes_without(network, task.Z, task.target)
         ranking = Ranking.from_scores(task.inputs.share(quality))
         return Ranking(ranking.order, ranking.scores, certificate=self._certify([training]))

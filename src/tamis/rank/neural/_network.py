@@ -128,13 +128,17 @@ class Perceptron(torch.nn.Module):
         return loss, torch.cat(parts[::-1])
 
     def outputs_without(self, Z: Tensor) -> Iterator[Tensor]:
-        """Outputs once each input is held at zero, of shape (inputs, outputs, samples); a block of inputs at a time."""
+        """Outputs once each input is held at zero, of shape (inputs, outputs, samples); a block of inputs at a time.
+
+        A block may be overwritten by the next.
+        """
         weights, bias = self.layers[0]
         preactivations = torch.addmm(bias, Z, weights).T.contiguous()
         width = max(1, _BLOCK_WITHOUT // (len(Z) * max(self.sizes[1:])))
+        buffer = Z.new_empty((min(width, self.sizes[0]), *preactivations.shape))
         for start in range(0, self.sizes[0], width):
-            block = slice(start, start + width)
-            without = torch.addcmul(preactivations, weights[block].unsqueeze(2), Z.T[block].unsqueeze(1), value=-1.0)
+            first, values = weights[start : start + width].unsqueeze(2), Z.T[start : start + width].unsqueeze(1)
+            without = torch.addcmul(preactivations, first, values, value=-1.0, out=buffer[: len(first)])
             for layer, layer_bias in self.layers[1:]:
                 # tanh(a) = 2 / (1 + exp(-2a)) - 1, in a third of the time that tanh takes
                 units = without.mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)
@@ -252,8 +256,29 @@ class Target:
 
 def losses_without(network: Perceptron, Z: Tensor, target: Target) -> np.ndarray:
     """Loss once each input is held at zero."""
-    found = (target.mean(target.losses_by_sample(outputs)) for outputs in network.outputs_without(Z))
-    return np.concatenate([losses.cpu().numpy() for losses in found])
+    return means_without(network, Z, target, target.losses_by_sample)
+
+
+def changes_without(network: Perceptron, Z: Tensor, target: Target) -> np.ndarray:
+    """Mean squared change of the predictions once each input is held at zero."""
+    usual = target.predictions(network(Z).T)
+
+    def squared_change(outputs: Tensor) -> Tensor:
+        return (target.predictions(outputs) - usual).square_().sum(dim=1)
+
+    return means_without(network, Z, target, squared_change)
+
+
+def means_without(
+    network: Perceptron, Z: Tensor, target: Target, by_sample: Callable[[Tensor], Tensor]
+) -> np.ndarray:
+    """Mean over the samples of what is computed from the outputs, once each input is held at zero."""
+    means, start = Z.new_empty(network.sizes[0]), 0
+    for outputs in network.outputs_without(Z):
+        # in one array: small ones, made between blocks and kept, would keep malloc from using these blocks' memory again
+        means[start : start + len(outputs)] = target.mean(by_sample(outputs))
+        start += len(outputs)
+    return means.cpu().numpy()
 
 
 def curvature(network: Perceptron, Z: Tensor, target: Target) -> Tensor:
