@@ -18,6 +18,7 @@ from tamis.kernels.arrays.scaling import rescale_columns, standardize_columns, v
 from tamis.rank.backward._linear_saliency import check_known, saliency_of
 from tamis.rank.model._model_derivatives import fit_quietly
 from tamis.rank.neural._supervised import EliminationRanker, NetworkElimination, Task
+from tamis.rank.neural._torch import limit_training_threads, load_torch
 
 if TYPE_CHECKING:
     from tamis.rank.neural._network import Perceptron, Training
@@ -295,7 +296,8 @@ class WeightPruning(NetworkElimination):
         """What deleting each weight adds to the objective; nothing for those already deleted."""
         from tamis.rank.neural._network import curvature
 
-        hessian_diagonal = curvature(self.network, self._Z, self.task.target) + self.alpha
+        with limit_training_threads(load_torch("OptimalBrainDamage"), len(self._Z), self.network.theta.numel()):
+            hessian_diagonal = curvature(self.network, self._Z, self.task.target) + self.alpha
         saliency = (0.5 * hessian_diagonal * self.network.theta.square()).cpu().numpy()
         return np.where(self._is_weight, saliency, 0.0)
 

@@ -18,6 +18,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from tamis.base import interrupt
+from tamis.kernels.arrays.blocks import blocks, limit_blas_threads
 
 _BLOCK = 2**21  # numbers held at once while inputs are removed one by one, or second derivatives are summed
 _BLOCK_WITHOUT = 2**18  # numbers that fit into a cache
@@ -269,13 +270,11 @@ def changes_without(network: Perceptron, Z: Tensor, target: Target) -> np.ndarra
     return means_without(network, Z, target, squared_change)
 
 
-def means_without(
-    network: Perceptron, Z: Tensor, target: Target, by_sample: Callable[[Tensor], Tensor]
-) -> np.ndarray:
+def means_without(network: Perceptron, Z: Tensor, target: Target, by_sample: Callable[[Tensor], Tensor]) -> np.ndarray:
     """Mean over the samples of what is computed from the outputs, once each input is held at zero."""
     means, start = Z.new_empty(network.sizes[0]), 0
     for outputs in network.outputs_without(Z):
-        # in one array: small ones, made between blocks and kept, would keep malloc from using these blocks' memory again
+        # in one array: small ones that are kept between blocks would keep malloc from using their memory again
         means[start : start + len(outputs)] = target.mean(by_sample(outputs))
         start += len(outputs)
     return means.cpu().numpy()
@@ -298,7 +297,10 @@ def curvature(network: Perceptron, Z: Tensor, target: Target) -> Tensor:
         delta, hessian = part.loss_and_gradient(outputs)[1], part.hessian(outputs)
         for depth in range(len(network.layers) - 1, -1, -1):
             by_preactivation, u = hessian.diagonal(dim1=1, dim2=2), inputs[depth]
-            diagonal[2 * depth] += u.square().T @ by_preactivation
+            for units in blocks(
+                u.shape[1], _BLOCK_WITHOUT // len(u)
+            ):  # squares of a wide table would be as large as it
+                diagonal[2 * depth][units] += u.T[units].square() @ by_preactivation
             diagonal[2 * depth + 1] += by_preactivation.sum(dim=0)
             if depth:
                 weights = network.layers[depth][0]
@@ -354,9 +356,10 @@ def train(
 
     options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": tol, "gtol": 1e-3 * tol}
     try:
-        found = minimize(
-            value_and_gradient, accepted.copy(), jac=True, method="L-BFGS-B", callback=report, options=options
-        )
+        with limit_blas_threads(theta.numel()):  # which L-BFGS uses, and whose threads would wait for those of torch
+            found = minimize(
+                value_and_gradient, accepted.copy(), jac=True, method="L-BFGS-B", callback=report, options=options
+            )
     except KeyboardInterrupt:
         interrupt(ticks)
         return Training(value_and_gradient(accepted)[0], n_accepted, converged=False)
