@@ -85,8 +85,8 @@ class OptimalBrainDamage(EliminationRanker):
 
     Cost: one training and, with the default, a shorter one for every fifth of the weights, on the inputs that have any
     left. Inputs that die in the same round are ranked by their saliency in it, with an estimator too. The default rule
-    eliminates twenty times: minutes for 500 rows of 20 000 columns, of which callbacks are told draw by draw; a number
-    as ``stop`` eliminates once, in seconds.
+    eliminates twenty times: about a minute of one processor for 500 rows of 20 000 columns, of which callbacks are told
+    draw by draw; a number as ``stop`` eliminates once, in seconds.
 
     A column's first weights are random combinations of its own values, so that neither the order of the columns nor
     their signs matter (that of the rows does, as another seed would). Constant columns never enter, copies of a column

@@ -63,8 +63,8 @@ class FQI(NetworkRanker):
     all inputs, a block at a time. Beyond ``max_samples`` rows it no longer grows with their number. The index
     looks at one feature at a time: of two that say nearly the same, each gets the part of the score that the network
     leaves to it. With thousands of columns the default rule, which trains twenty networks on twice as many, takes
-    more than a minute of a processor (500 rows, 20 000 columns: some five seconds a draw); a number as ``stop`` trains
-    one, in a few seconds.
+    half a minute of one processor (500 rows, 20 000 columns: a second or two a draw); a number as ``stop`` trains
+    one.
 
     A column's first weights are random combinations of its own values, so that neither the order of the columns nor
     their signs matter (that of the rows does, as another seed would). Copies of a column enter once and share its

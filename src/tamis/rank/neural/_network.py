@@ -96,8 +96,12 @@ class Perceptron(torch.nn.Module):
 
     def forward(self, Z: Tensor) -> Tensor:
         """Outputs: logits of classes, or a quantity."""
+        return self._outputs_from(self._first_preactivations(Z))
+
+    def _first_preactivations(self, Z: Tensor) -> Tensor:
+        """Those of the first layer: factors of inputs multiply its weights, which are fewer than the inputs' values."""
         weights, bias = self.layers[0]
-        return self._outputs_from(torch.addmm(bias, Z if self.factors is None else Z * self.factors, weights))
+        return torch.addmm(bias, Z, weights if self.factors is None else self.factors[:, None] * weights)
 
     def _outputs_from(self, preactivations: Tensor) -> Tensor:
         """Outputs, given the preactivations of the first layer."""
@@ -106,12 +110,12 @@ class Perceptron(torch.nn.Module):
         return preactivations
 
     def activations(self, Z: Tensor) -> list[Tensor]:
-        """Inputs of each layer, and the outputs."""
-        inputs = [Z if self.factors is None else Z * self.factors]
-        for weights, bias in self.layers[:-1]:
-            inputs.append(torch.addmm(bias, inputs[-1], weights).tanh_())
-        weights, bias = self.layers[-1]
-        return [*inputs, torch.addmm(bias, inputs[-1], weights)]
+        """The inputs, those of each later layer, and the outputs."""
+        found, preactivations = [Z], self._first_preactivations(Z)
+        for weights, bias in self.layers[1:]:
+            found.append(preactivations.tanh_())
+            preactivations = torch.addmm(bias, found[-1], weights)
+        return [*found, preactivations]
 
     def loss_and_gradient(self, Z: Tensor, target: Target) -> tuple[Tensor, Tensor]:
         """Loss, and its gradient in ``theta``, by backpropagation; delta is the gradient in the preactivations."""
