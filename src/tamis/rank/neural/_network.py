@@ -285,7 +285,7 @@ def means_without(network: Perceptron, Z: Tensor, target: Target, by_sample: Cal
 
 
 def curvature(network: Perceptron, Z: Tensor, target: Target) -> Tensor:
-    r"""Exact diagonal of the Hessian of the loss, by weights and biases.
+    r"""Exact diagonal of the Hessian of the loss, by weights and biases, of a network without factors of inputs.
 
     A weight w from a unit of output u enters the preactivation a as u w, so that its second derivative is
     :math:`\sum_i u_i^2\, \partial^2 \ell_i / \partial a_i^2`; the Hessians in the preactivations of a layer follow from
