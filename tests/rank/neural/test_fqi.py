@@ -36,6 +36,15 @@ def test_the_index_is_the_printed_one(task, hidden_units):
     np.testing.assert_allclose(found.scores_[work.inputs.first], change, rtol=1e-8)
 
 
+@pytest.mark.parametrize("hidden_units", [(), (4, 3)], ids=str)
+def test_the_index_does_not_depend_on_how_many_inputs_are_tried_at_a_time(hidden_units, monkeypatch):
+    X, y = oracle.planted(0, "three classes", n_samples=40, n_features=7)
+    ranker = FQI(hidden_units=hidden_units, stop=None, random_state=0)
+    at_once = ranker.fit(X, y).scores_
+    monkeypatch.setattr("tamis.rank.neural._network._BLOCK_WITHOUT", 3 * 40 * 4)  # the last block is a smaller one
+    np.testing.assert_allclose(ranker.fit(X, y).scores_, at_once, rtol=1e-12)
+
+
 def test_a_linear_model_gives_squared_weights_of_standardized_columns():
     rng = np.random.RandomState(0)
     X = rng.standard_normal((2000, 3)) * [1.0, 10.0, 0.1]

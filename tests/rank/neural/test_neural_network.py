@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from tamis import (
 )
 from tamis.rank.neural import _penalties as penalties
 from tamis.rank.neural._network import Perceptron, Target, curvature, losses_without, row_shares, train, train_proximal
-from tamis.rank.neural._supervised import distinct_inputs
+from tamis.rank.neural._supervised import NetworkElimination, distinct_inputs
 from tests.oracles import networks as oracle
 
 QUICK = settings(deadline=None, max_examples=30, derandomize=True)
@@ -88,6 +89,13 @@ def test_curvature_in_blocks_of_rows_is_that_of_all_rows(monkeypatch):
     np.testing.assert_allclose(curvature(network, torch.from_numpy(X), target), whole, rtol=1e-12)
 
 
+def test_curvature_in_blocks_of_inputs_is_that_of_all_inputs(monkeypatch):
+    network, X, target = problem((4, 5, 3))
+    whole = curvature(network, torch.from_numpy(X), target)
+    monkeypatch.setattr("tamis.rank.neural._network._BLOCK_WITHOUT", 3 * len(X))  # three inputs, then one
+    np.testing.assert_allclose(curvature(network, torch.from_numpy(X), target), whole, rtol=1e-12)
+
+
 @pytest.mark.parametrize("sizes", [(4, 3, 2), (4, 3), (4, 5, 4, 1)], ids=str)
 @pytest.mark.parametrize("block", [1, 2**21])
 def test_leaving_an_input_out_is_holding_it_at_zero(sizes, block, monkeypatch):
@@ -102,6 +110,19 @@ def test_a_network_on_some_inputs_is_the_network_with_the_others_at_zero():
     network, X, _ = problem((4, 3, 2))
     Z = torch.from_numpy(oracle.without(oracle.without(X, 0), 2))
     np.testing.assert_allclose(network.keep_inputs(np.array([1, 3]))(Z[:, [1, 3]]), network(Z), rtol=1e-12)
+
+
+def test_an_elimination_holds_only_the_inputs_that_remain():
+    ranker = FQI(hidden_units=(3,))
+    X = np.random.RandomState(0).standard_normal((20, 6))
+    task = ranker._task(X, X[:, 0], np.random.RandomState(0))
+    table = weakref.ref(task.inputs.table)
+    elimination = NetworkElimination(ranker._start(task), task, np.arange(6), [], ranker._train)
+    del task
+    before = elimination.criteria()
+    elimination.remove(elimination.remaining[:0])
+    np.testing.assert_allclose(elimination.criteria(), before, rtol=1e-12)
+    assert table() is None
 
 
 # tables with more columns than rows

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from tamis import FQI, AgnosS
-from tamis.rank.neural._torch import FEW_ENTRIES, limit_threads
+from tamis import FQI, AgnosS, OptimalBrainDamage
+from tamis.rank.neural import _network
+from tamis.rank.neural._torch import FEW_ENTRIES, FEW_PRODUCTS, limit_threads, limit_training_threads
 
 
 @pytest.fixture
@@ -20,6 +21,26 @@ def two_threads():
 def test_small_tables_take_one_thread(n_entries, expected, two_threads):
     with limit_threads(torch, n_entries):
         assert torch.get_num_threads() == expected
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize(("n_products", "expected"), [(FEW_PRODUCTS, 1), (FEW_PRODUCTS + 1, 2)])
+def test_short_passes_over_the_rows_take_one_thread(n_products, expected, two_threads):
+    with limit_training_threads(torch, 1, n_products):
+        assert torch.get_num_threads() == expected
+    assert torch.get_num_threads() == 2
+
+
+def test_an_elimination_goes_on_in_one_thread_once_few_inputs_are_left(two_threads, monkeypatch):
+    monkeypatch.setattr("tamis.rank.neural._torch.FEW_PRODUCTS", 60 * 50)
+    seen, minimize = [], _network.minimize
+    monkeypatch.setattr(
+        _network, "minimize", lambda *a, **k: seen.append((a[1].size, torch.get_num_threads())) or minimize(*a, **k)
+    )
+    X = np.random.RandomState(0).standard_normal((60, 20))
+    OptimalBrainDamage(stop=1, hidden_units=(5,), step=0.5, random_state=0).fit(X, X[:, 0] > 0)
+    assert seen[0][1] == 2
+    assert seen[-1][1] == 1
     assert torch.get_num_threads() == 2
 
 

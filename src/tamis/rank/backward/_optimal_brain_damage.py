@@ -18,6 +18,7 @@ from tamis.kernels.arrays.scaling import rescale_columns, standardize_columns, v
 from tamis.rank.backward._linear_saliency import check_known, saliency_of
 from tamis.rank.model._model_derivatives import fit_quietly
 from tamis.rank.neural._supervised import EliminationRanker, NetworkElimination, Task
+from tamis.rank.neural._torch import limit_training_threads, load_torch
 
 if TYPE_CHECKING:
     from tamis.rank.neural._network import Perceptron, Training
@@ -84,8 +85,8 @@ class OptimalBrainDamage(EliminationRanker):
 
     Cost: one training and, with the default, a shorter one for every fifth of the weights, on the inputs that have any
     left. Inputs that die in the same round are ranked by their saliency in it, with an estimator too. The default rule
-    eliminates twenty times: minutes for 500 rows of 20 000 columns, of which callbacks are told draw by draw; a number
-    as ``stop`` eliminates once, in seconds.
+    eliminates twenty times: about a minute of one processor for 500 rows of 20 000 columns, of which callbacks are told
+    draw by draw; a number as ``stop`` eliminates once, in seconds.
 
     A column's first weights are random combinations of its own values, so that neither the order of the columns nor
     their signs matter (that of the rows does, as another seed would). Constant columns never enter, copies of a column
@@ -295,7 +296,8 @@ class WeightPruning(NetworkElimination):
         """What deleting each weight adds to the objective; nothing for those already deleted."""
         from tamis.rank.neural._network import curvature
 
-        hessian_diagonal = curvature(self.network, self._Z, self.task.target) + self.alpha
+        with limit_training_threads(load_torch("OptimalBrainDamage"), len(self._Z), self.network.theta.numel()):
+            hessian_diagonal = curvature(self.network, self._Z, self.task.target) + self.alpha
         saliency = (0.5 * hessian_diagonal * self.network.theta.square()).cpu().numpy()
         return np.where(self._is_weight, saliency, 0.0)
 

@@ -63,8 +63,8 @@ class FQI(NetworkRanker):
     all inputs, a block at a time. Beyond ``max_samples`` rows it no longer grows with their number. The index
     looks at one feature at a time: of two that say nearly the same, each gets the part of the score that the network
     leaves to it. With thousands of columns the default rule, which trains twenty networks on twice as many, takes
-    more than a minute of a processor (500 rows, 20 000 columns: some five seconds a draw); a number as ``stop`` trains
-    one, in a few seconds.
+    half a minute of one processor (500 rows, 20 000 columns: a second or two a draw); a number as ``stop`` trains
+    one.
 
     A column's first weights are random combinations of its own values, so that neither the order of the columns nor
     their signs matter (that of the rows does, as another seed would). Copies of a column enter once and share its
@@ -117,14 +117,11 @@ class FQI(NetworkRanker):
         self.random_state = random_state
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
+        from tamis.rank.neural._network import changes_without
+
         task = self._task(candidates.table, y, rng, candidates.sample_weight)
         network = self._start(task)
         training = self._train_from_start(network, task)
-        usual = task.target.predictions(network(task.Z).T)
-        changes = [
-            task.target.mean((task.target.predictions(outputs) - usual).square_().sum(dim=1))
-            for outputs in network.outputs_without(task.Z)
-        ]
-        quality = np.concatenate([change.cpu().numpy() for change in changes])
+        quality = changes_without(network, task.Z, task.target)
         ranking = Ranking.from_scores(task.inputs.share(quality))
         return Ranking(ranking.order, ranking.scores, certificate=self._certify([training]))

@@ -18,6 +18,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from tamis.base import interrupt
+from tamis.kernels.arrays.blocks import blocks, limit_blas_threads
 
 _BLOCK = 2**21  # numbers held at once while inputs are removed one by one, or second derivatives are summed
 _BLOCK_WITHOUT = 2**18  # numbers that fit into a cache
@@ -95,8 +96,12 @@ class Perceptron(torch.nn.Module):
 
     def forward(self, Z: Tensor) -> Tensor:
         """Outputs: logits of classes, or a quantity."""
+        return self._outputs_from(self._first_preactivations(Z))
+
+    def _first_preactivations(self, Z: Tensor) -> Tensor:
+        """Those of the first layer: factors of inputs multiply its weights, which are fewer than the inputs' values."""
         weights, bias = self.layers[0]
-        return self._outputs_from(torch.addmm(bias, Z if self.factors is None else Z * self.factors, weights))
+        return torch.addmm(bias, Z, weights if self.factors is None else self.factors[:, None] * weights)
 
     def _outputs_from(self, preactivations: Tensor) -> Tensor:
         """Outputs, given the preactivations of the first layer."""
@@ -105,12 +110,12 @@ class Perceptron(torch.nn.Module):
         return preactivations
 
     def activations(self, Z: Tensor) -> list[Tensor]:
-        """Inputs of each layer, and the outputs."""
-        inputs = [Z if self.factors is None else Z * self.factors]
-        for weights, bias in self.layers[:-1]:
-            inputs.append(torch.addmm(bias, inputs[-1], weights).tanh_())
-        weights, bias = self.layers[-1]
-        return [*inputs, torch.addmm(bias, inputs[-1], weights)]
+        """The inputs, those of each later layer, and the outputs."""
+        found, preactivations = [Z], self._first_preactivations(Z)
+        for weights, bias in self.layers[1:]:
+            found.append(preactivations.tanh_())
+            preactivations = torch.addmm(bias, found[-1], weights)
+        return [*found, preactivations]
 
     def loss_and_gradient(self, Z: Tensor, target: Target) -> tuple[Tensor, Tensor]:
         """Loss, and its gradient in ``theta``, by backpropagation; delta is the gradient in the preactivations."""
@@ -128,13 +133,17 @@ class Perceptron(torch.nn.Module):
         return loss, torch.cat(parts[::-1])
 
     def outputs_without(self, Z: Tensor) -> Iterator[Tensor]:
-        """Outputs once each input is held at zero, of shape (inputs, outputs, samples); a block of inputs at a time."""
+        """Outputs once each input is held at zero, of shape (inputs, outputs, samples); a block of inputs at a time.
+
+        A block may be overwritten by the next.
+        """
         weights, bias = self.layers[0]
         preactivations = torch.addmm(bias, Z, weights).T.contiguous()
         width = max(1, _BLOCK_WITHOUT // (len(Z) * max(self.sizes[1:])))
+        buffer = Z.new_empty((min(width, self.sizes[0]), *preactivations.shape))
         for start in range(0, self.sizes[0], width):
-            block = slice(start, start + width)
-            without = torch.addcmul(preactivations, weights[block].unsqueeze(2), Z.T[block].unsqueeze(1), value=-1.0)
+            first, values = weights[start : start + width].unsqueeze(2), Z.T[start : start + width].unsqueeze(1)
+            without = torch.addcmul(preactivations, first, values, value=-1.0, out=buffer[: len(first)])
             for layer, layer_bias in self.layers[1:]:
                 # tanh(a) = 2 / (1 + exp(-2a)) - 1, in a third of the time that tanh takes
                 units = without.mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)
@@ -252,12 +261,31 @@ class Target:
 
 def losses_without(network: Perceptron, Z: Tensor, target: Target) -> np.ndarray:
     """Loss once each input is held at zero."""
-    found = (target.mean(target.losses_by_sample(outputs)) for outputs in network.outputs_without(Z))
-    return np.concatenate([losses.cpu().numpy() for losses in found])
+    return means_without(network, Z, target, target.losses_by_sample)
+
+
+def changes_without(network: Perceptron, Z: Tensor, target: Target) -> np.ndarray:
+    """Mean squared change of the predictions once each input is held at zero."""
+    usual = target.predictions(network(Z).T)
+
+    def squared_change(outputs: Tensor) -> Tensor:
+        return (target.predictions(outputs) - usual).square_().sum(dim=1)
+
+    return means_without(network, Z, target, squared_change)
+
+
+def means_without(network: Perceptron, Z: Tensor, target: Target, by_sample: Callable[[Tensor], Tensor]) -> np.ndarray:
+    """Mean over the samples of what is computed from the outputs, once each input is held at zero."""
+    means, start = Z.new_empty(network.sizes[0]), 0
+    for outputs in network.outputs_without(Z):
+        # in one array: small ones that are kept between blocks would keep malloc from using their memory again
+        means[start : start + len(outputs)] = target.mean(by_sample(outputs))
+        start += len(outputs)
+    return means.cpu().numpy()
 
 
 def curvature(network: Perceptron, Z: Tensor, target: Target) -> Tensor:
-    r"""Exact diagonal of the Hessian of the loss, by weights and biases.
+    r"""Exact diagonal of the Hessian of the loss, by weights and biases, of a network without factors of inputs.
 
     A weight w from a unit of output u enters the preactivation a as u w, so that its second derivative is
     :math:`\sum_i u_i^2\, \partial^2 \ell_i / \partial a_i^2`; the Hessians in the preactivations of a layer follow from
@@ -273,7 +301,10 @@ def curvature(network: Perceptron, Z: Tensor, target: Target) -> Tensor:
         delta, hessian = part.loss_and_gradient(outputs)[1], part.hessian(outputs)
         for depth in range(len(network.layers) - 1, -1, -1):
             by_preactivation, u = hessian.diagonal(dim1=1, dim2=2), inputs[depth]
-            diagonal[2 * depth] += u.square().T @ by_preactivation
+            for units in blocks(
+                u.shape[1], _BLOCK_WITHOUT // len(u)
+            ):  # squares of a wide table would be as large as it
+                diagonal[2 * depth][units] += u.T[units].square() @ by_preactivation
             diagonal[2 * depth + 1] += by_preactivation.sum(dim=0)
             if depth:
                 weights = network.layers[depth][0]
@@ -329,9 +360,10 @@ def train(
 
     options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": tol, "gtol": 1e-3 * tol}
     try:
-        found = minimize(
-            value_and_gradient, accepted.copy(), jac=True, method="L-BFGS-B", callback=report, options=options
-        )
+        with limit_blas_threads(theta.numel()):  # which L-BFGS uses, and whose threads would wait for those of torch
+            found = minimize(
+                value_and_gradient, accepted.copy(), jac=True, method="L-BFGS-B", callback=report, options=options
+            )
     except KeyboardInterrupt:
         interrupt(ticks)
         return Training(value_and_gradient(accepted)[0], n_accepted, converged=False)

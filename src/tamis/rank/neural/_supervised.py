@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, pairwise
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,7 +28,7 @@ from tamis.kernels.arrays.copies import order_by_values
 from tamis.kernels.arrays.scaling import center_each_column, rescale_columns, rescale_safely
 from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task
 from tamis.rank._row_sample import SampledRanker
-from tamis.rank.neural._torch import choose_device, limit_threads, load_torch, seeded_generator
+from tamis.rank.neural._torch import choose_device, limit_training_threads, load_torch, seeded_generator
 
 if TYPE_CHECKING:
     from tamis.rank.neural._network import Perceptron, Target, Training
@@ -105,6 +105,12 @@ class Task:
         target = replace(part, share=part.share / part.share.sum())
         return replace(self, Z=self.Z[places], target=target, sample_weight=weight)
 
+    def without_table(self) -> Task:
+        """The same without inputs, for who holds those that are needed: the others take no memory then."""
+        n_rows = len(self.Z)
+        inputs = replace(self.inputs, table=np.empty((n_rows, 0)))
+        return replace(self, inputs=inputs, Z=self.Z.new_empty((n_rows, 0)))
+
     def with_inputs(self, Z: Any) -> Task:
         """The same target, from other inputs."""
         return replace(self, Z=Z)
@@ -149,9 +155,15 @@ class NetworkRanker(SampledRanker, WeightedRanker):
         if not self._trains_network():
             return super()._rank_top(candidates, y, rng, n_top)
         n_rows, n_columns = candidates.table.shape
-        n_entries = min(n_rows, n_rows if self.max_samples is None else self.max_samples) * n_columns
-        with limit_threads(load_torch(type(self).__name__), n_entries):
+        n_rows = min(n_rows, n_rows if self.max_samples is None else self.max_samples)
+        n_weights = sum(m * q for m, q in pairwise((n_columns, *self._hidden_sizes(), 1)))
+        with limit_training_threads(load_torch(type(self).__name__), n_rows, n_weights):
             return super()._rank_top(candidates, y, rng, n_top)
+
+    def _hidden_sizes(self) -> tuple[int, ...]:
+        if not all(isinstance(n, Integral) and n >= 1 for n in self.hidden_units):
+            raise ValueError(f"hidden_units={self.hidden_units!r}: give the number of units of every layer, 1 or more")
+        return tuple(map(int, self.hidden_units))
 
     def _task(
         self, X: np.ndarray, y: np.ndarray | None, rng: np.random.RandomState, sample_weight: np.ndarray | None = None
@@ -160,8 +172,6 @@ class NetworkRanker(SampledRanker, WeightedRanker):
         torch = load_torch(type(self).__name__)
         from tamis.rank.neural._network import Target, row_shares
 
-        if not all(isinstance(n, Integral) and n >= 1 for n in self.hidden_units):
-            raise ValueError(f"hidden_units={self.hidden_units!r}: give the number of units of every layer, 1 or more")
         device = choose_device(torch, self.device)
         inputs = distinct_inputs(to_numpy(X), standardize=self.standardize, sample_weight=sample_weight)
         if not inputs.first.size:
@@ -175,7 +185,7 @@ class NetworkRanker(SampledRanker, WeightedRanker):
         """A network with random weights."""
         from tamis.rank.neural._network import Perceptron
 
-        sizes = (task.Z.shape[1], *map(int, self.hidden_units), task.target.values.shape[1])
+        sizes = (task.Z.shape[1], *self._hidden_sizes(), task.target.values.shape[1])
         return Perceptron.initialize(
             sizes, task.Z, task.generator, one_to_one=one_to_one, sample_weight=task.sample_weight
         )
@@ -216,14 +226,16 @@ class NetworkRanker(SampledRanker, WeightedRanker):
         """Minimize loss and weight decay."""
         from tamis.rank.neural._network import train
 
-        return train(
-            network,
-            self._decayed(network, task),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            ticks=self._epochs(),
-            free=free,
-        )
+        # inputs that were eliminated, or rows in the space that they span, leave less to do than the table would
+        with limit_training_threads(load_torch(type(self).__name__), len(task.Z), network.theta.numel()):
+            return train(
+                network,
+                self._decayed(network, task),
+                max_iter=self.max_iter,
+                tol=self.tol,
+                ticks=self._epochs(),
+                free=free,
+            )
 
     def _epochs(self) -> Generator[int, None, None]:
         """Reports progress to callbacks as it is asked for the next number; trainings end long before max_iter."""
@@ -272,7 +284,7 @@ class NetworkElimination(Elimination):
         train: Callable[..., Training],
     ) -> None:
         self.network = network
-        self.task = task
+        self.task = task.without_table()
         self.places = places
         self.trainings = trainings
         self._train = train
@@ -297,7 +309,7 @@ class NetworkElimination(Elimination):
         """Take these inputs out of the network."""
         stay = np.flatnonzero(~np.isin(self.remaining, leaving))
         self.places, self.network = self.places[stay], self.network.keep_inputs(stay)
-        self._Z = self.task.Z[:, self.places]
+        self._Z = self._Z[:, stay]  # those of before are no longer held
         self._is_trained = False
 
     def train(self) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from tamis.kernels.arrays.blocks import limit_blas_threads
 
 FEW_ENTRIES = 2**18  # of a table
+FEW_PRODUCTS = 2**28  # of rows and weights
 
 
 def load_torch(who: str) -> Any:
@@ -34,16 +35,27 @@ def choose_device(torch: Any, device: str) -> Any:
     return chosen
 
 
-@contextlib.contextmanager
-def limit_threads(torch: Any, n_entries: int) -> Iterator[None]:
+def limit_threads(torch: Any, n_entries: int) -> contextlib.AbstractContextManager:
     """One thread for tables so small that threads of torch and of BLAS wait for each other more than they compute."""
-    if n_entries > FEW_ENTRIES:
-        yield
-        return
+    return one_thread(torch) if n_entries <= FEW_ENTRIES else contextlib.nullcontext()
+
+
+def limit_training_threads(torch: Any, n_rows: int, n_weights: int) -> contextlib.AbstractContextManager:
+    """The same for networks of which a pass over all rows is short.
+
+    An iteration is many small operations, after each of which threads wait for each other: with two threads it took as
+    long as with one, or many times as long, up to that size.
+    """
+    return one_thread(torch) if n_rows * n_weights <= FEW_PRODUCTS else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def one_thread(torch: Any) -> Iterator[None]:
+    """One thread of torch and of BLAS; then as many as before."""
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with limit_blas_threads(n_entries):
+        with limit_blas_threads(0):
             yield
     finally:
         torch.set_num_threads(n_threads)
