@@ -16,7 +16,8 @@ is the weight :math:`w_j`, and the one of the equality is the intercept. Penalti
 so that a basis stays dual feasible when they change and when columns are added, and the dual simplex goes on from it.
 
 Only some columns are in the program: at first those with the largest :math:`|X^\top \beta|_j` at w = 0, then those that
-violate their constraint most. It ends when none does, which proves the optimum over all columns.
+violate their constraint most, with those that nearly do. It ends when none does, which proves the optimum over all
+columns. From one program to the next, columns that are far from their constraint leave.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ _NEGLIGIBLE_WEIGHT = 1e-11  # of a column of unit variance, for outputs in units
 _FLOOR_OF_COSTS, _FLOOR_OF_SCALE = 1e-6, 1e-2
 _FIRST_COLUMNS = 200  # at most, at the start
 _ENTERING_COLUMNS = 50  # at most, in each later round, or half as many as there are
-_ACTIVE_SHARE = 0.8  # of its bound: columns with a smaller |x_j' beta| may leave a program
+_ACTIVE_SHARE = 0.9  # of its bound: a column with a smaller |x_j' beta| is inactive
+_COLUMNS_PER_ACTIVE = (
+    1.3  # in a program, from which the inactive ones leave it: they cost time, and much memory of HiGHS
+)
+_NEAR_BOUND = 0.1  # of its bound: how much a column may lack to violate it that enters with those that do
 _INTERIOR_POINT_SIZE = 600  # rows and columns from which an interior point method beats the simplex, from scratch
 _INTERIOR_POINT_SHARE = 0.2  # of columns that are new, from which a program counts as one from scratch
 _QUICK_SIZE = 2**16  # entries of a program that takes less time than Ctrl-C may wait for
@@ -279,14 +284,17 @@ class L1Program:
         return product
 
     def _violating(self, size: np.ndarray, bounds: np.ndarray, tolerances: np.ndarray) -> np.ndarray:
-        """Columns to add: those whose constraints cut off the last dual solution, or its ray, most.
+        """Columns to add: those whose constraints cut off the last dual solution, or its ray, most; none if none does.
 
         ``size`` is that of all products of columns with the dual solution.
         """
         ray = self._model.ray
         if ray is None:
             excess = size - bounds
-            is_entering = excess > tolerances
+            is_violated = excess > tolerances
+            is_violated[self._generated] = False
+            # those that nearly do would follow in later rounds, or at the next penalties
+            is_entering = excess > -_NEAR_BOUND * bounds if is_violated.any() else is_violated
         else:  # the dual objective grows along it, until a constraint is met
             excess = np.abs(self._correlate(ray))
             is_entering = np.isfinite(bounds) & (excess > _RAY_PRODUCT * np.linalg.norm(ray) * ray.size**0.5)
@@ -309,8 +317,9 @@ class L1Program:
         self._model.add_columns(new)
 
     def _drop_inactive(self) -> None:
-        """Take columns that the last solution is far from out of the program, if most are: each makes it slower."""
-        if self._generated.size < max(_FIRST_COLUMNS, 2 * int(np.count_nonzero(~self._is_inactive))):
+        """Take columns that the last solution is far from out of the program, if they are many."""
+        n_active = int(np.count_nonzero(~self._is_inactive))
+        if self._generated.size < max(_FIRST_COLUMNS, _COLUMNS_PER_ACTIVE * n_active):
             return
         kept = self._model.drop_columns(self._is_inactive)
         self._generated, self._table = self._generated[kept], self._table[:, kept]

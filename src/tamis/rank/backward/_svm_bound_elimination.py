@@ -117,7 +117,7 @@ class SVMBoundElimination(SampledRanker, BackwardRanker, WeightedRanker):
     starts from the solution of the round before; other kernels O(r^2 D), with the span O(r^3 D), for r support vectors.
     Memory O(n^2): more than 23 170 rows are refused. The default, a linear kernel on standardized columns with
     "variance", "fixed" and a finite C, takes the time and memory of :class:`~tamis.RFE`, and any number of rows: see
-    below. With 500 rows and 20 000 columns the default probe takes minutes, for 19 eliminations of twice as many
+    below. With 500 rows and 20 000 columns the default probe takes about a minute, for 19 eliminations of twice as many
     columns, a tenth of them at a time; a number as ``stop`` spares them. Callbacks are told of every elimination and
     draw.
 

@@ -117,10 +117,11 @@ class FSV(SampledRanker, CostedRanker):
 
     Notes
     -----
-    Cost: some five linear programs, each by column generation from the basis of the last (:class:`L1SVM`); with the
-    logistic loss, as many paths of :class:`LogisticLasso`. By default this is done along a path of C, on all rows and
-    on those of every fold: half a minute with 2000 rows and 50 columns, and by the square of their number more; minutes
-    with 500 rows and 20 000 columns. A given C, or a number as ``stop``, spares the folds.
+    Cost: some five linear programs at each C, and up to ``max_iter`` where many columns can follow any target, each by
+    column generation from the basis of the last (:class:`L1SVM`); with the logistic loss, as many paths of
+    :class:`LogisticLasso`. By default this is done along a path of C on the rows of every fold: some ten seconds with
+    2000 rows and 50 columns, and by the square of their number more; nearly a minute with 500 rows and 20 000 columns.
+    A given C, or a number as ``stop``, spares the folds.
 
     The result is a stationary point: ``certificate_["gap"]`` is that of the last program, and ``objectives`` holds the
     objective of every round, which never rises.

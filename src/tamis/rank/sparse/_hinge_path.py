@@ -11,7 +11,7 @@ from tamis.kernels.solvers.l1_program import L1Program, L1Solution
 from tamis.kernels.solvers.penalized_path import PathPoint
 from tamis.rank._linear_problem import LinearProblem
 
-_N_PROGRAMS = 4  # for the first tangents along a path, one each; all later ones have the last
+_N_PROGRAMS = 3  # for the first tangents along a path, one each; all later ones have the last
 _STEP_RATIO = 0.3  # between neighbors of the decreasing sequence that leads to a single penalty
 
 
