@@ -9,6 +9,7 @@ from sklearn.callback import FitCallback
 from tamis import CorrelationScore, GramSchmidt
 from tamis.datasets import make_linear
 from tamis.stop import CrossValidation, MonteCarloProbe, Probe
+from tests.oracles.row_blocks import ListBlocks
 
 
 class Recorder:
@@ -130,3 +131,19 @@ def test_callbacks_are_torn_down_when_fit_fails(problem):
     with pytest.raises(ValueError, match="NaN"):
         GramSchmidt().set_callbacks(recorder).fit(np.where(X > 2, np.nan, X), y)
     assert recorder.calls[-1] == ("teardown", "fit")
+
+
+class UnevenBlocks(ListBlocks):
+    """Blocks of which there are more than was expected."""
+
+    def _n_blocks(self):
+        return 2
+
+
+@pytest.mark.parametrize("stop_at", [{}, {"sums_of_products_step": 1}])
+def test_a_pass_over_blocks_is_told_of_and_reads_all_of_them(problem, stop_at):
+    X, y = problem
+    ranker, recorder = observed(GramSchmidt(stop=2), (UnevenBlocks(X, (10, 20, 30)), y), **stop_at)
+    np.testing.assert_array_equal(ranker.support_, GramSchmidt(stop=2).fit(X, y).support_)
+    assert recorder.count("begin", "sums of products") >= 1
+    assert recorder.count("end", "sums of products step") <= 2 * recorder.count("end", "sums of products")

@@ -198,6 +198,20 @@ def test_ridge_elimination_reads_blocks(tamis, parts):
     assert sorted(each["name"] for each in in_blocks["features"]) == ["city", "x0", "x3"]
 
 
+@pytest.mark.parametrize("estimator", ["auto", "squared_hinge", "logistic"])
+def test_eliminations_of_classes_read_blocks(tamis, table, tmp_path, estimator):
+    label = np.where(np.asarray(table["y"]) > 0, "yes", "no")
+    numbers = table.select(["x0", "x1", "x3", "x4", "city"]).append_column("label", pa.array(label))
+    options = [write_parts(tmp_path, {"t": numbers}), "--glob", "--target", "label", "--method", "rfe"]
+    options += ["--param", f"estimator={estimator}"]
+    in_blocks = kept(tamis, *options, "--stop", "3", "--memory", "100kB")
+    assert "read in blocks" in in_blocks["notes"][0]
+    assert sorted(each["name"] for each in in_blocks["features"]) == ["city", "x0", "x3"]
+    outcome = tamis("select", *options, "--memory", "100kB")
+    assert outcome.code == 2
+    assert "use a number of features, such as --stop 5" in outcome.err
+
+
 def large_labels(holes=False):
     """Labels that differ in digits beyond those of double precision, and a column that tells them apart."""
     rng = np.random.RandomState(0)
@@ -270,7 +284,13 @@ def test_formats_without_rows_of_their_own_stay_in_memory(tamis, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [["--method", "tree-selector"], ["--stop", "cross-validation"], ["--method", "rfe", "--stop", "2"]]
+    "options",
+    [
+        ["--method", "tree-selector"],
+        ["--stop", "cross-validation"],
+        ["--method", "rfe"],
+        ["--method", "rfe", "--stop", "2", "--param", "estimator=epsilon_insensitive"],
+    ],
 )
 def test_without_a_word_on_memory_what_needs_rows_is_read_as_before(tamis, parts, monkeypatch, options):
     monkeypatch.setattr(large_module, "_free_memory", lambda: 1000)

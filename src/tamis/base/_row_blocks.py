@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,8 +83,11 @@ def gather_target(ranker: Ranker, y: Any, blocks: RowBlocks) -> np.ndarray | Non
 def watched(ranker: Ranker, blocks: RowBlocks) -> Iterator[None]:
     """Report to the callbacks of a ranker how far passes over the rows are, and name columns that are refused."""
 
-    def watch(parts: Iterable[Any], total: int | None, purpose: str) -> Iterable[Any]:
-        return track(ranker, parts, task_name=purpose, total=total, interruptible=False)
+    def watch(parts: Iterable[Any], total: int | None, purpose: str) -> Iterator[Any]:
+        waiting = iter(parts)
+        # the total is an estimate where files end, or hold groups of rows, before a block is full
+        yield from track(ranker, islice(waiting, total), task_name=purpose, total=total, interruptible=False)
+        yield from waiting  # sums over some of the rows are of no use: what ends a fit does so between two passes
 
     before, blocks.watch = blocks.watch, watch
     try:

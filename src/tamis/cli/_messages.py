@@ -13,7 +13,7 @@ _IN_SELECTOR = re.compile(r"TableSelector\((\w+\([\w=.]*\))\)")
 _CALL = re.compile(r"\b([A-Z]\w+)\((\w+=[\w.]+)?\)")
 _NO_OPTION = re.compile(r"(,| or) \w+\(dictionary=\w+\(\w*\)\)")  # what only Python can ask for
 _RULE_REFUSED = re.compile(
-    r"^([A-Z]\w+): (?:([A-Z]\w+)(?= ranks))?(.*); use a number of features, or (\w+) with (\w+)$"
+    r"^([A-Z]\w+): (?:([A-Z]\w+)(?= ranks))?(.*); use a number of features(?:, such as stop=20)?, or (\w+) with (\w+)$"
 )
 _ADVICE = re.compile(r"\. ((?:A forest on|More rows).*)", re.DOTALL)
 

@@ -169,7 +169,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         else:
             return
         raise ValueError(
-            f"MonteCarloProbe: {why}, and X is read in blocks; use a number of features, or GramSchmidt with Probe"
+            f"MonteCarloProbe: {why}, and X is read in blocks; use a number of features, such as stop=20, or "
+            "GramSchmidt with Probe"
         )
 
     def divided(self, n_problems: int) -> MonteCarloProbe:

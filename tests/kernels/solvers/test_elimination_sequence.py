@@ -39,6 +39,8 @@ def test_systems_along_the_sequence_are_those_without_the_entries():
         kept = np.setdiff1d(np.arange(w.size), places[: t + 1])
         np.testing.assert_allclose(solved[t, kept], np.linalg.solve(H[np.ix_(kept, kept)], right[t, kept]), atol=1e-10)
         assert not solved[t, places[: t + 1]].any()
+        np.testing.assert_allclose(sequence.solve_after(t + 1, right[t], A), solved[t], atol=1e-10)
+    np.testing.assert_allclose(sequence.solve_after(0, right[2], A), A @ right[2], atol=1e-10)
 
 
 def test_an_entry_that_others_decide_is_refused():

@@ -97,9 +97,8 @@ def test_dask_and_files_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("ranker", "message"),
     [
-        (RFE(stop=2), "needs all rows in memory: use estimator='ridge'"),
-        (RFE("logistic", stop=2), "needs all rows in memory: use estimator='ridge'"),
-        (RFE(LinearSVC(), stop=2), "needs all rows in memory: use estimator='ridge'"),
+        (RFE("hinge", stop=2), "needs all rows in memory: use estimator='ridge'"),
+        (RFE(LinearSVC(loss="hinge"), stop=2), "needs all rows in memory: use estimator='ridge'"),
         (RFE("ridge", kernel="rbf", stop=2), "needs all rows in memory"),
         (RFE("ridge", class_weight="balanced", stop=2), "takes no class_weight"),
         (RFE("ridge"), "MonteCarloProbe"),

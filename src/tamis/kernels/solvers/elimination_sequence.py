@@ -82,3 +82,10 @@ class EliminationSequence:
         for t, place in enumerate(self.places[: len(right)]):
             solved[t:, place] = 0.0
         return solved
+
+    def solve_after(self, n_eliminated: int, right: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+        """The inverse Hessian of what remains after the first eliminations times one vector, zero for the others."""
+        factor = self._factor[:n_eliminated]
+        solved = inverse @ right - (factor @ right) @ factor
+        solved[self.places[:n_eliminated]] = 0.0
+        return solved

@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.base import Candidates
 from tamis.engine import CompressedColumns
-from tamis.rank.backward._exact_training import has_free_intercept, is_linear, train_exactly
+from tamis.rank.backward._exact_training import has_free_intercept, train_exactly
 from tamis.rank.backward._kept_model import KeptClassifier, KeptRegressor, LinearOutputs
 from tamis.rank.backward._kernel_solver import KernelSolver
 from tamis.rank.backward._learners import Learner, Subproblem, pose_subproblems
@@ -67,16 +67,14 @@ class CompressedRidge:
 
 
 def compress_ridge(
-    candidates: Candidates, y: np.ndarray, learner: Learner | None, *, task: str, standardize: bool, tol: float
+    candidates: Candidates, y: np.ndarray, learner: Learner, *, task: str, standardize: bool, tol: float
 ) -> CompressedRidge:
     """The models from sums over rows, one pass; refuses what sums do not tell."""
-    if learner is None or learner.loss != "ridge" or not is_linear(learner):
-        raise ValueError(
-            "RFE reads rows in blocks for linear ridge models only, and this model needs all rows in memory: use "
-            "estimator='ridge', or give X as an array"
-        )
     if learner.class_weight is not None or (learner.multiclass != "ovr" and np.unique(y).size > 2):
-        raise ValueError("RFE on rows read in blocks takes no class_weight, and beyond two classes multiclass='ovr'")
+        raise ValueError(
+            "RFE by ridge regression on rows read in blocks takes no class_weight, and beyond two classes "
+            "multiclass='ovr'"
+        )
     posed = pose_subproblems(y, task, learner)
     values = np.column_stack([each.target for each in posed])
     centered = standardize or has_free_intercept(learner)

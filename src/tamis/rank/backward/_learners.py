@@ -123,13 +123,12 @@ def pose_subproblems(
     A row of weight m costs what m copies of it would.
     """
     all_rows = np.arange(len(y))
-    row_weight = np.ones(len(y)) if sample_weight is None else sample_weight
     if task == "regression":
         values = encode_target(y, task).values
         values = (values if learner.loss == "epsilon_insensitive" else rescale_safely(values))[:, 0]
-        return [Subproblem(all_rows, values, learner.cost * row_weight)]
-    classes, codes = encode_classes(y)
-    cost = learner.cost * row_weight * class_weights(learner.class_weight, classes, codes, row_weight)[codes]
+        cost = np.full(len(y), learner.cost) if sample_weight is None else learner.cost * sample_weight
+        return [Subproblem(all_rows, values, cost)]
+    classes, codes, cost = classes_and_costs(y, learner, sample_weight)
     if classes.size == 2:
         return [Subproblem(all_rows, np.where(codes == 1, 1.0, -1.0), cost)]
     if learner.multiclass == "multinomial":
@@ -138,6 +137,16 @@ def pose_subproblems(
     for against, rows in subproblems(codes, classes.size, learner.multiclass):
         posed.append(Subproblem(rows, np.where(codes[rows] == against[0], 1.0, -1.0), cost[rows]))
     return posed
+
+
+def classes_and_costs(
+    y: np.ndarray, learner: Learner, sample_weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Labels, the number of its class for every row, and the cost of an error on it."""
+    row_weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    classes, codes = encode_classes(y)
+    share = class_weights(learner.class_weight, classes, codes, row_weight)
+    return classes, codes, learner.cost * row_weight * share[codes]
 
 
 def task_of(estimator: Any) -> str | None:

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.svm import LinearSVC
 from sklearn.utils import Tags, get_tags
 
 from tamis._sklearn import HasMethods, Interval, StrOptions, safe_indexing
@@ -30,6 +31,8 @@ from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.kernels.arrays.transfer import host_table
 from tamis.rank._kernel_parameters import KERNEL_CONSTRAINTS
 from tamis.rank._missing import takes_missing
+from tamis.rank.backward._block_linear_solver import BlockLinearSolver
+from tamis.rank.backward._block_problem import BLOCK_LOSSES, GatheredRows, can_train_in_blocks, pose_in_blocks
 from tamis.rank.backward._compressed_ridge import CompressedRidge, compress_ridge
 from tamis.rank.backward._elimination_solver import EliminationSolver
 from tamis.rank.backward._exact_training import (
@@ -143,8 +146,11 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     than columns stays on its device with linear models: the Gram matrix, weights, and a few hundred columns at a time,
     of which some leave next, come from it, and the n x n problems are solved on the host. Others are copied to the host
     once, and so are the columns that are kept. One more model is trained, on what is kept. Files and dask collections
-    are read in blocks, in one pass, for ridge models (``estimator="ridge"``, ``Ridge``, ``RidgeClassifier``), where
-    ``stop`` is a number; then :attr:`estimator_` is the model itself.
+    are read in blocks where ``stop`` is a number and models are linear: in one pass for ridge (``estimator="ridge"``,
+    ``Ridge``, ``RidgeClassifier``); for the squared hinge and logistic regression (``LinearSVC``,
+    ``LogisticRegression`` of two classes) in passes that each tell the gradients of dozens of models on the path, far
+    fewer than there are features, and more where few rows are inside the margin. Every model is exact to ``tol`` over
+    all rows. Several classes: one model per class. :attr:`estimator_` is then the model itself.
 
     The default rule ranks twenty times, among copies of all columns. On tall tables that takes about eleven times the
     memory of the table, with 500 rows and 20 000 columns more than a minute: a number as ``stop`` ranks once.
@@ -181,6 +187,7 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
         "sparse",
     }
     one_shot: ClassVar[bool] = False
+    _block_models: GatheredRows | BlockLinearSolver  # while a table that is read in blocks is fitted
 
     _parameter_constraints: ClassVar[dict] = {
         **Ranker._parameter_constraints,
@@ -249,9 +256,11 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
         return tags
 
     def _reads_blocks(self) -> bool:
-        """Where models are ridge regressions, which sums over rows tell."""
-        is_quantity = self.estimator == "auto" and self.task == "regression"
-        return is_quantity or self.estimator == "ridge" or isinstance(self.estimator, Ridge | RidgeClassifier)
+        """Where models are linear, and their gradients sums over rows."""
+        if isinstance(self.estimator, str):
+            is_linear_kernel = isinstance(self.kernel, str) and self.kernel == "linear"
+            return is_linear_kernel and self.estimator in ("auto", "ridge", *BLOCK_LOSSES)
+        return isinstance(self.estimator, Ridge | RidgeClassifier | LinearSVC | LogisticRegression)
 
     def _takes_missing(self) -> bool:
         """Where the given estimator does."""
@@ -273,9 +282,13 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
     def _fit_candidates(
         self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule
     ) -> tuple[Ranking, StopDecision]:
-        found = super()._fit_candidates(candidates, y, rule)
-        with limit_blas_threads(candidates.table.shape[0] * min(candidates.table.shape)):
-            self.estimator_ = self._fit_on_kept(candidates, np.asarray(y), self.get_support(indices=True))
+        try:
+            found = super()._fit_candidates(candidates, y, rule)
+            with limit_blas_threads(candidates.table.shape[0] * min(candidates.table.shape)):
+                self.estimator_ = self._fit_on_kept(candidates, np.asarray(y), self.get_support(indices=True))
+        finally:
+            if hasattr(self, "_block_models"):
+                del self._block_models  # which hold the table
         return found
 
     def fit_scaler(self, columns: Any, sample_weight: np.ndarray | None) -> Any:
@@ -286,13 +299,18 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
     ) -> WeightElimination:
         if candidates.in_blocks:
-            solver: EliminationSolver = self._compressed_ridge(candidates, np.asarray(y)).train()
+            solver = self._start_in_blocks(candidates, np.asarray(y))
         else:
             solver = self._train(candidates.table, np.asarray(y), candidates.sample_weight)
-        _warn_of_zero_weights(solver)
         if candidates.members is None:
-            return WeightElimination(solver)
-        return GroupWeightElimination(solver, candidates.members, self.group_norm)
+            elimination = WeightElimination(solver)
+        else:
+            elimination = GroupWeightElimination(solver, candidates.members, self.group_norm)
+        if isinstance(solver, BlockLinearSolver):
+            elimination.keep = candidates.keep
+            solver.train(elimination, self.step)
+        _warn_of_zero_weights(solver)
+        return elimination
 
     def _conclude(self, elimination: Elimination, path: list[Step], n_candidates: int) -> Ranking:
         certificate = elimination.certificate()
@@ -318,19 +336,48 @@ class RFE(KeptColumnsPredictor, WeightedRanker, BackwardRanker):
         learner = resolve_kernel(learner, table, sample_weight)
         return train_exactly(table, pose_subproblems(y, task, learner, sample_weight), learner, self.tol)
 
-    def _compressed_ridge(self, candidates: Candidates, y: np.ndarray) -> CompressedRidge:
-        """The models of a table that is read in blocks, from sums over its rows."""
+    def _start_in_blocks(self, candidates: Candidates, y: np.ndarray) -> EliminationSolver:
+        """The solver for a table that is read in blocks; that of the squared hinge and of logistic regression waits."""
+        learner = self._learner_in_blocks(y, candidates.sample_weight)
+        if learner.loss == "ridge":
+            return self._compressed_ridge(candidates, y, learner).train()
+        problem = pose_in_blocks(candidates, y, learner, standardize=self.standardize, tol=self.tol)
+        if problem.is_small:
+            self._block_models = gathered = GatheredRows(problem)
+            return gathered.train()
+        self._block_models = solver = BlockLinearSolver(problem)
+        return solver
+
+    def _learner_in_blocks(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Learner:
+        """What to train on rows that are read in blocks; refuses what needs them in memory."""
+        learner = self._learner(y, resolve_task(y, self.task, self.estimator), sample_weight)
+        if learner is None or not can_train_in_blocks(learner):
+            raise ValueError(
+                "RFE reads rows in blocks for linear models of ridge regression, the squared hinge and logistic "
+                "regression, and this model needs all rows in memory: use estimator='ridge', 'squared_hinge' or "
+                "'logistic', or give X as an array"
+            )
+        return learner
+
+    def _compressed_ridge(self, candidates: Candidates, y: np.ndarray, learner: Learner) -> CompressedRidge:
+        """Ridge models of a table that is read in blocks, from sums over its rows."""
         task = resolve_task(y, self.task, self.estimator)
-        learner = self._learner(y, task, None)
         return compress_ridge(candidates, y, learner, task=task, standardize=self.standardize, tol=self.tol)
+
+    def _fit_in_blocks(self, candidates: Candidates, y: np.ndarray, features: np.ndarray, task: str) -> Any:
+        """The predictor on the columns that are kept of a table that is read in blocks."""
+        learner = self._learner_in_blocks(y, candidates.sample_weight)
+        if features.size == 0:
+            return constant_model(y, learner, task=task, sample_weight=candidates.sample_weight)
+        if learner.loss == "ridge":
+            return self._compressed_ridge(candidates, y, learner).kept_model(features, y, task)
+        return self._block_models.kept_model(features)
 
     def _fit_on_kept(self, candidates: Candidates, y: np.ndarray, features: np.ndarray) -> Any:
         """The predictor on the columns that are kept, in the units of the table."""
         X, weight, task = candidates.table, candidates.sample_weight, resolve_task(y, self.task, self.estimator)
-        if candidates.in_blocks and features.size:
-            return self._compressed_ridge(candidates, y).kept_model(features, y, task)
         if candidates.in_blocks:
-            return constant_model(y, Learner("ridge", self.C), task=task, sample_weight=weight)
+            return self._fit_in_blocks(candidates, y, features, task)
         columns = host_table(safe_indexing(X, features, axis=1))
         if not isinstance(self.estimator, str):
             if features.size == 0:
