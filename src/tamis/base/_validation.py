@@ -17,7 +17,7 @@ from sklearn.utils.validation import validate_data
 from tamis._sklearn import check_sample_weight, get_namespace, is_numpy_namespace, move_to, num_samples, safe_indexing
 from tamis.base._target_values import check_target_values
 from tamis.engine import FileTable, RowBlocks
-from tamis.kernels.arrays.blocks import blocks
+from tamis.kernels.arrays.blocks import blocks, sum_entries
 
 # Methods that provide "several_targets", for the error of the others.
 TAKE_SEVERAL_TARGETS = ("CorrelationScore", "ForwardLeastSquares", "GramSchmidt", "TreeSelector")
@@ -302,7 +302,8 @@ def _check_finite(X: Any, estimator: BaseEstimator, *, allow_nan: bool) -> None:
     values = X.data if sparse.issparse(X) else X
     xp, _ = get_namespace(values)
     with np.errstate(over="ignore", invalid="ignore"):
-        if bool(xp.isfinite(xp.sum(values))) or bool(xp.all(xp.isfinite(values))):
+        total = sum_entries(values) if isinstance(values, np.ndarray) else xp.sum(values)
+        if bool(xp.isfinite(total)) or bool(xp.all(xp.isfinite(values))):
             return
     counts = []
     for test in (np.isnan, np.isinf):

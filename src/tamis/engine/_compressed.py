@@ -26,6 +26,7 @@ from scipy.linalg import solve_triangular
 
 from tamis.engine._products import ProductSums, sum_products, sum_products_of_parts
 from tamis.engine._row_blocks import ArrayBlocks, RowBlocks, as_row_blocks
+from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.kernels.arrays.columns import Columns
 from tamis.kernels.arrays.shapes import sum_powers
 from tamis.kernels.arrays.tolerances import CONSTANT
@@ -250,7 +251,8 @@ def _compress(
     products = sums.centered() if fit_intercept else sums.second
     norm2 = np.diagonal(products).copy()
     norm2[_is_constant(norm2, mean, sums.total)] = 0.0
-    R = _factor(products, norm2, n_features)
+    with limit_blas_threads(products.size):
+        R = _factor(products, norm2, n_features)
     if R is None:
         R = _orthogonal_factor(rows, mean, norm2)
     return CompressedColumns(

@@ -12,6 +12,7 @@ import numpy as np
 from tamis._sklearn import get_threadpool_controller, openmp_effective_n_threads
 
 CACHE_ENTRIES = 2**20  # of a block in double precision: 8 MB, which a cache may hold
+CORE_CACHE_ENTRIES = 2**17  # of a tile that several operations go over: 1 MB, which the cache of one core may hold
 _FEW_PRODUCTS = 2**22  # multiplications up to which threads cost more than they save
 _FEW_ENTRIES = 2**23  # of a matrix, up to which threads of BLAS wait for each other more than they compute
 
@@ -50,6 +51,19 @@ def map_in_threads(task: Callable[[S], T], parts: Sequence[S]) -> Generator[T, N
         return
     with get_threadpool_controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
         yield from pool.map(task, parts)
+
+
+def sum_entries(X: np.ndarray) -> float:
+    """Sum of all entries of a table: NaN or infinite where any entry is, or where the sum overflows."""
+    if X.size <= _FEW_ENTRIES or not (X.flags.c_contiguous or X.flags.f_contiguous):
+        return _quiet_sum(X)
+    flat = X.ravel(order="K")
+    return sum(map_in_threads(lambda part: _quiet_sum(flat[part]), list(blocks(flat.size, CACHE_ENTRIES))))
+
+
+@np.errstate(over="ignore", invalid="ignore")  # of this thread: those of others do not inherit it
+def _quiet_sum(X: np.ndarray) -> float:
+    return float(np.sum(X))
 
 
 def sum_in_threads(task: Callable[[slice], np.ndarray], parts: Sequence[slice], n_products: int) -> np.ndarray:

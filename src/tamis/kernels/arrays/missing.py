@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels.arrays.blocks import column_blocks
+from tamis.kernels.arrays.blocks import column_blocks, sum_entries
 from tamis.kernels.arrays.tolerances import CONSTANT, TIE
 
 
@@ -23,8 +23,7 @@ def has_missing(X: Any) -> bool:
     """Whether a validated table holds NaN; those that may are dense tables of numpy."""
     if not isinstance(X, np.ndarray) or X.dtype.kind != "f":
         return False
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isnan(np.sum(X))) and bool(np.isnan(X).any())
+    return bool(np.isnan(sum_entries(X))) and bool(np.isnan(X).any())
 
 
 def available_cos2(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 _MOST_INTEGER_CLASSES = 20
+_FIRST = 1000  # values that mostly tell a quantity
 OUTLYING = 10.0  # robust standard deviations of a target
 _FEWEST_COUNTS = 5
 
@@ -43,10 +44,14 @@ def infer_task(y: np.ndarray) -> str:
         return "regression"
     if y.dtype.kind not in "fiu":
         return "classification"
+    # a quantity mostly shows in its first values, which saves sorting all
+    return "classification" if _could_be_classes(y[:_FIRST]) and _could_be_classes(y) else "regression"
+
+
+def _could_be_classes(y: np.ndarray) -> bool:
     distinct = np.unique(y)
     whole = bool(np.all(distinct == np.round(distinct)))
-    few = distinct.size <= 2 or (whole and distinct.size <= _MOST_INTEGER_CLASSES)
-    return "classification" if few else "regression"
+    return distinct.size <= 2 or (whole and distinct.size <= _MOST_INTEGER_CLASSES)
 
 
 def describe_target(y: np.ndarray, task: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from tamis._sklearn import Interval, StrOptions, get_namespace_and_device, is_numpy_namespace, max_precision_float_dtype
+from tamis._sklearn import Interval, StrOptions, get_namespace_and_device, max_precision_float_dtype
 from tamis.base import GROUPS_CONSTRAINT, Candidates, Ranking, WeightedRanker
 from tamis.engine import RowBlocks, class_moments_of_blocks
 from tamis.kernels.arrays.columns import tiles
@@ -201,9 +201,11 @@ def class_moments(X: Any, codes: np.ndarray, weight: np.ndarray) -> tuple[Any, A
         return counts, *_sparse_moments(X, codes, member, counts), ROUNDING.float64
     if has_missing(X):
         return *_available_moments(X, codes, member), ROUNDING.float64
+    if isinstance(X, np.ndarray):
+        return *class_moments_of_blocks(X, codes, weight), ROUNDING.float64
     xp, _, device = get_namespace_and_device(X)
     accumulator = max_precision_float_dtype(xp, device)
-    if not is_numpy_namespace(xp) and np.all(weight == 1.0):
+    if np.all(weight == 1.0):
         found = [column_moments(X, np.flatnonzero(codes == code)) for code in range(len(counts))]
         means, within = (xp.stack(each) for each in zip(*found, strict=True))
         return from_numpy(counts, xp, device, accumulator), means, within, MEAN_ERROR.of(X)
