@@ -12,10 +12,13 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh
 
 from tamis._sklearn import safe_indexing
 from tamis.base import ROWS, Candidates
+from tamis.kernels.arrays.copies import place_columns
 from tamis.kernels.arrays.missing import has_missing
+from tamis.kernels.arrays.tolerances import ROUNDING
 from tamis.kernels.probe.knockoffs import KnockoffLaw, estimate_correlation, moment_mismatch
 
 MOST_COLUMNS = 2000  # of which a matrix of correlations is held and inverted
+_SAME = 1e-10  # what the correlation of two copies of a column lacks of one, at most
 _SYMMETRY = 1e-8  # largest difference of two entries of a covariance that should be equal, relative to the largest
 
 
@@ -63,16 +66,19 @@ class PermutedRows(ProbeCopies):
 
 @dataclass(frozen=True)
 class GaussianTable:
-    """Columns that vary, standardized, and their correlation.
+    """Distinct columns that vary, standardized, in an order that their values decide on, and their correlation.
 
     Attributes
     ----------
-    Z : ndarray of shape (n_samples, n_varying)
-    mean, scale : ndarray of shape (n_varying,)
+    Z : ndarray of shape (n_samples, n_distinct)
+    mean, scale, sign : ndarray of shape (n_varying,)
+        Of all columns that vary; the sign tells a copy from its negative.
     varying : ndarray of int
-    codes : ndarray of int of shape (n_varying,)
-        Candidate of every column, numbered from 0.
-    R : ndarray of shape (n_varying, n_varying)
+    place : ndarray of int of shape (n_varying,)
+        The distinct column that each of them is, or is a copy of.
+    codes : ndarray of int of shape (n_distinct,)
+        Candidate of every distinct column, numbered from 0.
+    R : ndarray of shape (n_distinct, n_distinct)
     estimate : str
         Where the correlation comes from.
     """
@@ -80,7 +86,9 @@ class GaussianTable:
     Z: np.ndarray
     mean: np.ndarray
     scale: np.ndarray
+    sign: np.ndarray
     varying: np.ndarray
+    place: np.ndarray
     codes: np.ndarray
     R: np.ndarray
     estimate: str
@@ -88,28 +96,43 @@ class GaussianTable:
     @classmethod
     def of(cls, candidates: Candidates, covariance: Any) -> GaussianTable:
         """The correlation of the columns: given by their covariance, else estimated from the rows."""
-        X = np.asarray(candidates.table, dtype=float)
-        weight = candidates.sample_weight
+        X, weight = np.asarray(candidates.table, dtype=float), candidates.sample_weight
         mean = np.average(X, axis=0, weights=weight)
-        scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
-        varying = np.flatnonzero(scale > 1e-12 * np.abs(X).max(axis=0, initial=0.0))
-        given = None if covariance is None else read_covariance(covariance, X.shape[1])[np.ix_(varying, varying)]
-        mean, scale = mean[varying], scale[varying] if given is None else np.sqrt(np.diag(given))
+        deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+        varying = np.flatnonzero(deviation > ROUNDING.float64 * np.abs(X).max(axis=0, initial=0.0))
+        mean, scale = mean[varying], deviation[varying]
+        if covariance is None:
+            distinct, place = _place_copies((X[:, varying] - mean) / scale)
+        else:
+            given = read_covariance(covariance, X.shape[1])[np.ix_(varying, varying)]
+            distinct = place = np.arange(varying.size)
+            scale = np.sqrt(np.diag(given))
         Z = (X[:, varying] - mean) / scale
-        candidate = np.array([candidates.candidate_of(j) for j in varying.tolist()], dtype=np.int64)
+        sign = np.where(np.einsum("ij,ij->j", Z, Z[:, distinct][:, place]) < 0, -1.0, 1.0)
+        Z = Z[:, distinct]
+        candidate = np.array([candidates.candidate_of(j) for j in varying[distinct].tolist()], dtype=np.int64)
         codes = np.unique(candidate, return_inverse=True)[1]
-        if given is None:
+        if covariance is None:
             share = np.ones(len(X)) if weight is None else weight / weight.mean()
             R, estimate = estimate_correlation(Z * np.sqrt(share)[:, None])
         else:
             R, estimate = given / np.outer(scale, scale), "given"
-        return cls(Z, mean, scale, varying, codes, R, estimate)
+        return cls(Z, mean, scale, sign, varying, place, codes, R, estimate)
 
     def put_back(self, copies: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """A table with these standardized columns in the place of those that vary, in their units."""
+        """A table with copies of the distinct columns in the place of all that vary, in their units."""
         found = np.array(table)
-        found[:, self.varying] = self.mean + self.scale * copies
+        found[:, self.varying] = self.mean + self.scale * self.sign * copies[:, self.place]
         return found
+
+
+def _place_copies(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Columns that are no copy of another, in other units or of another sign, and for every column its place there."""
+    order, place = place_columns(Z)
+    is_same = np.abs(np.corrcoef(Z[:, order].T)).reshape(order.size, -1) > 1.0 - _SAME
+    first = is_same.argmax(axis=0)
+    kept = np.flatnonzero(first == np.arange(order.size))
+    return order[kept], np.searchsorted(kept, first)[place]
 
 
 class Knockoffs(ProbeCopies):

@@ -12,7 +12,7 @@ _FLOOR = 1e-4  # least eigenvalue of any: where columns depend on each other, kn
 _MAX_NEWTON = 100
 _MAX_HALVINGS = 60
 _DECREASE = 1e-4  # share of the predicted decrease that a step has to reach (Armijo)
-_TOL = 1e-6  # Newton decrement, relative to the objective
+_TOL = 1e-10  # Newton decrement, relative to the objective
 
 
 def ledoit_wolf_correlation(Z: np.ndarray) -> np.ndarray:
@@ -187,7 +187,8 @@ class KnockoffLaw:
         covariance = 2.0 * S + S @ prediction
         prediction[np.diag_indices(len(R))] += 1.0
         values, vectors = eigh((covariance + covariance.T) / 2.0)
-        return cls(R, S, prediction, vectors * np.sqrt(np.clip(values, 0.0, None)))
+        # the symmetric root: rounding does not decide on its signs
+        return cls(R, S, prediction, vectors * np.sqrt(np.clip(values, 0.0, None)) @ vectors.T)
 
     def draw(self, expected: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
         """Knockoffs of rows whose conditional means are ``expected``, that is ``Z @ prediction``."""

@@ -34,6 +34,7 @@ from tamis.rank._validation import one_standard_error, path_outputs, stay_at_las
 from tamis.rank.sparse._target_paths import Entries, PathSolver, SparseFit, TargetPaths, candidate_magnitudes
 
 _PATH_END = 1e-3  # of alpha_max: where a path ends, unless it is saturated before
+_PATH_END_IN_DRAWS, _N_ALPHAS_IN_DRAWS = 1e-2, 20  # coarser: any penalty serves features and copies alike
 _UNVALIDATED = 0.1  # of alpha_max: the penalty where there are too few rows to cross-validate it
 _MOST_GAP = 1e-6  # duality gap, relative to the loss without features, of a path that has converged
 NO_PENALTY = 1e-9  # of alpha_max: a penalty too small to matter
@@ -273,7 +274,7 @@ class PenalizedRanker(WeightedRanker):
         paths = copy._make_paths(problem, among, problem.scale)
         alpha = copy._given_alpha(problem, paths)
         if isinstance(alpha, str) and paths.alpha_max > 0.0:
-            grid = paths.alpha_max * np.geomspace(1.0, _PATH_END, self.n_alphas)
+            grid = paths.alpha_max * np.geomspace(1.0, _PATH_END_IN_DRAWS, min(_N_ALPHAS_IN_DRAWS, self.n_alphas))
             alpha, _ = copy._validated_alpha(among, y, problem, grid)
             if hasattr(copy, "cv_results_"):  # there were rows enough
                 alpha = float(grid[np.argmin(copy.cv_results_["mean_error"])])
