@@ -59,7 +59,7 @@ class Entry:
 
     @property
     def is_slow(self) -> bool:
-        return self.repetitions[0] < 100
+        return self.repetitions[0] < 20
 
     def repetitions_on(self, label: str, design: Design) -> int:
         """0 where it does not run."""
@@ -71,15 +71,20 @@ class Entry:
 SAFE, PERMUTED, GIVEN = "lasso, knockoff probes", "lasso, permuted probes", "lasso, knockoff probes, true covariance"
 SAFE_AT_RISK = f"{SAFE}, risk .05"
 LEDOIT_WOLF = "knockpy, Ledoit-Wolf"
-SOME = ("AR .5", "block .7", "block .9")
+SOME = ("AR .5", "block .7", "block .9, signals of .7")
 
 CONTESTANTS = {
-    SAFE: Entry(fitted(lambda draw, seed: lasso(draw, fdr_probe(seed, probes="knockoff")))),
+    SAFE: Entry(fitted(lambda draw, seed: lasso(draw, fdr_probe(seed, probes="knockoff"))), repetitions=(100, 100, 40)),
     GIVEN: Entry(
-        fitted(lambda draw, seed: lasso(draw, fdr_probe(seed, probes="knockoff", covariance=draw.covariance)))
+        fitted(lambda draw, seed: lasso(draw, fdr_probe(seed, probes="knockoff", covariance=draw.covariance))),
+        repetitions=(50, 50, 20),
     ),
-    PERMUTED: Entry(fitted(lambda draw, seed: lasso(draw, fdr_probe(seed, probes="permuted")))),
-    "RFE, permuted probes": Entry(fitted(lambda draw, seed: RFE(stop=fdr_probe(seed, probes="permuted")))),
+    PERMUTED: Entry(
+        fitted(lambda draw, seed: lasso(draw, fdr_probe(seed, probes="permuted"))), repetitions=(20, 20, 5)
+    ),
+    "RFE, permuted probes": Entry(
+        fitted(lambda draw, seed: RFE(stop=fdr_probe(seed, probes="permuted"))), repetitions=(100, 100, 40)
+    ),
     "GramSchmidt, permuted probes": Entry(
         fitted(lambda draw, seed: GramSchmidt(stop=fdr_probe(seed, probes="permuted"))), designs=SOME
     ),
@@ -87,15 +92,15 @@ CONTESTANTS = {
     "CorrelationScore, permuted probes": Entry(
         fitted(lambda draw, seed: CorrelationScore(stop=fdr_probe(seed, probes="permuted")))
     ),
-    "RFE()": Entry(fitted(lambda draw, seed: RFE())),
-    "Lasso()": Entry(fitted(lambda draw, seed: lasso(draw, "auto"))),
+    "RFE()": Entry(fitted(lambda draw, seed: RFE()), repetitions=(20, 20, 5)),
+    "Lasso()": Entry(fitted(lambda draw, seed: lasso(draw, "auto")), repetitions=(20, 20, 5)),
     "knockpy, true covariance": Entry(rivals.knockpy_given, "knockpy", repetitions=(100, 20, 5)),
     LEDOIT_WOLF: Entry(rivals.knockpy_estimated, "knockpy", repetitions=(100, 20, 5)),
     "hidimstat, knockoffs": Entry(
         rivals.hidimstat_knockoffs, "hidimstat", ("regression",), repetitions=(3, 0, 0), designs=SOME[:2]
     ),
     "hidimstat, desparsified lasso + BH": Entry(
-        rivals.desparsified_lasso, "hidimstat", ("regression",), repetitions=(100, 5, 0)
+        rivals.desparsified_lasso, "hidimstat", ("regression",), repetitions=(20, 5, 0)
     ),
     "least squares + BH": Entry(rivals.least_squares, "scipy", ("regression",), needs_more_rows=True),
     "stability selection": Entry(rivals.stability_selection, "sklearn", ("regression",), repetitions=(100, 20, 10)),
@@ -107,7 +112,9 @@ WITHOUT_SIGNAL = {
     SAFE: CONTESTANTS[SAFE],
     SAFE_AT_RISK: Entry(fitted(lambda draw, seed: lasso(draw, risk_probe(seed, probes="knockoff")))),
     PERMUTED: CONTESTANTS[PERMUTED],
-    f"{PERMUTED}, risk .05": Entry(fitted(lambda draw, seed: lasso(draw, risk_probe(seed, probes="permuted")))),
+    f"{PERMUTED}, risk .05": Entry(
+        fitted(lambda draw, seed: lasso(draw, risk_probe(seed, probes="permuted"))), repetitions=(20, 20, 5)
+    ),
     "RFE, permuted probes": CONTESTANTS["RFE, permuted probes"],
     "RFE, permuted probes, risk .05": Entry(fitted(lambda draw, seed: RFE(stop=risk_probe(seed, probes="permuted")))),
     LEDOIT_WOLF: CONTESTANTS[LEDOIT_WOLF],

@@ -60,8 +60,10 @@ def draw_errors(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str |
     for axes in panels.flat[len(found) :]:
         axes.set_visible(False)
     panels[0, 0].set_ylim(-0.05, 1.05)
-    figure.supxlabel("false discovery rate", fontsize=10)
-    figure.supylabel("power", fontsize=10)
+    for axes in panels[-1]:
+        axes.set_xlabel("false discovery rate")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("power")
     order = [name for name in STYLES if name in known]
     figure.legend(
         [known[name] for name in order], order, loc="outside lower center", ncols=4, frameon=False, fontsize=9
