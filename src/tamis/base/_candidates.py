@@ -267,15 +267,19 @@ class Candidates(SentOnce):
     def _on_rows(self, rows: np.ndarray) -> Candidates:
         """The same candidates, table and weights on some of the rows."""
 
-    def among_copies(self, copies: Any, column_order: np.ndarray) -> tuple[Candidates, np.ndarray]:
+    def among_copies(
+        self, copies: Any, column_order: np.ndarray, copied: np.ndarray | None = None
+    ) -> tuple[Candidates, np.ndarray]:
         """The candidates among copies of themselves.
 
         Parameters
         ----------
         copies : table
-            Of the shape of ``table``, such as this with its rows permuted.
-        column_order : ndarray of shape (2 * n_columns,)
+            Of the columns of the table, such as these with their rows permuted; or of those of ``copied`` only.
+        column_order : ndarray
             Order in which the columns of the table and of the copies, in this sequence, are put.
+        copied : ndarray of int, default=None
+            Candidates that have a copy; None is all of them.
 
         Returns
         -------
@@ -283,15 +287,20 @@ class Candidates(SentOnce):
         source : ndarray
             For each of them the candidate that it is, or ``n_candidates`` plus that of which it is the copy.
         """
-        among, source = self._beside_copies(copies, column_order)
-        place = np.argsort(source)
+        copied_columns = np.arange(self.n_columns) if copied is None else self.columns_of(copied)
+        among, source = self._beside_copies(copies, column_order, copied_columns)
+        place = np.full(2 * self.n_candidates, -1)
+        place[source] = np.arange(source.size)
+        of_copies = place[self.excluded + self.n_candidates]
         among.row_groups = self.row_groups
-        among.is_discrete = np.tile(self.is_discrete, 2)[column_order]
+        among.is_discrete = np.concatenate([self.is_discrete, self.is_discrete[copied_columns]])[column_order]
         among.keep = place[self.keep]
-        among.excluded = np.concatenate([place[self.excluded], place[self.excluded + self.n_candidates]])
+        among.excluded = np.concatenate([place[self.excluded], of_copies[of_copies >= 0]])
         return among, source
 
-    def _beside_copies(self, copies: Any, column_order: np.ndarray) -> tuple[Candidates, np.ndarray]:
+    def _beside_copies(
+        self, copies: Any, column_order: np.ndarray, copied_columns: np.ndarray
+    ) -> tuple[Candidates, np.ndarray]:
         raise ValueError(f"{type(self).__name__} cannot be ranked among permuted copies")
 
     def to_features(self, ranking: Ranking, decision: StopDecision) -> tuple[Ranking, StopDecision]:
@@ -321,11 +330,13 @@ class ColumnCandidates(Candidates):
     def _on_rows(self, rows: np.ndarray) -> ColumnCandidates:
         return ColumnCandidates(_take_rows(self.table, rows), **self._rows_of(rows))
 
-    def _beside_copies(self, copies: Any, column_order: np.ndarray) -> tuple[Candidates, np.ndarray]:
+    def _beside_copies(
+        self, copies: Any, column_order: np.ndarray, copied_columns: np.ndarray
+    ) -> tuple[Candidates, np.ndarray]:
         """Columns and their copies, in the order ``column_order``."""
-        return ColumnCandidates(
-            _joined(self.table, copies, column_order), sample_weight=self.sample_weight
-        ), column_order
+        source = np.concatenate([np.arange(self.n_columns), self.n_columns + copied_columns])[column_order]
+        among = ColumnCandidates(_joined(self.table, copies, column_order), sample_weight=self.sample_weight)
+        return among, source
 
 
 class GroupCandidates(Candidates):
@@ -393,9 +404,11 @@ class GroupCandidates(Candidates):
         part.labels = self.labels
         return part
 
-    def _beside_copies(self, copies: Any, column_order: np.ndarray) -> tuple[Candidates, np.ndarray]:
+    def _beside_copies(
+        self, copies: Any, column_order: np.ndarray, copied_columns: np.ndarray
+    ) -> tuple[Candidates, np.ndarray]:
         """Groups and their copies, the columns in the order ``column_order``."""
-        both = np.concatenate([self.codes, self.codes + self.n_candidates])[column_order]
+        both = np.concatenate([self.codes, self.codes[copied_columns] + self.n_candidates])[column_order]
         among = GroupCandidates(_joined(self.table, copies, column_order), both, sample_weight=self.sample_weight)
         return among, np.array(among.labels)  # a label is the number of a group, or of its copy
 

@@ -69,6 +69,7 @@ CAPABILITIES: Mapping[str, str] = {
     "own_choice": "Ranking.n_chosen says how many features the method itself would keep",
     "probability": "scores are a probability over the features",
     "biased_scores": "scores of noise depend on its kind: probes compare a feature's with those of its own copies",
+    "conditional_weights": "weights of one model of all features say what each tells beyond the others",
     "sample_weight": "fit takes weights of the rows",
     "missing": "takes missing values (NaN) as they are",
     "several_targets": "the target may have several columns",
@@ -183,6 +184,14 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             One for each draw.
         """
         raise NotImplementedError(f"{type(self).__name__} does not score candidates of tables in blocks one by one")
+
+    def weighing_in_draws(self, among: Candidates, y: np.ndarray | None) -> Ranker:
+        """A copy whose scores are the weights of one model of all candidates, 0 or NaN where a candidate has none.
+
+        Methods with "conditional_weights" have it: a probe that keeps correlations compares these weights in every
+        draw. A penalty that is not given is chosen for the candidates at hand, the features among their copies.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no model of all features")
 
     def spread_by_chance(self, candidates: Candidates) -> np.ndarray | None:
         """Standard deviations of the scores of permuted copies of every candidate, up to a common factor.

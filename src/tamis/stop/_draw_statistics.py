@@ -13,9 +13,14 @@ def compares_scores(ranker: Ranker) -> bool:
 
 
 def statistics_of_draws(
-    feature_scores: np.ndarray, copy_scores: np.ndarray, ranker: Ranker
+    feature_scores: np.ndarray, copy_scores: np.ndarray, ranker: Ranker, *, are_weights: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What stands for a feature over the draws, and what it is compared with: one row of copies per draw."""
+    """What stands for a feature over the draws, and what it is compared with: one row of copies per draw.
+
+    Copies that were not drawn are NaN.
+    """
+    if are_weights:
+        return _aggregate_draws(feature_scores, one_shot=True), copy_scores
     if "biased_scores" in ranker.provides:
         return _corrected(feature_scores, copy_scores)
     return _aggregate_draws(feature_scores, ranker.one_shot), copy_scores
@@ -28,11 +33,12 @@ def _corrected(feature_scores: np.ndarray, copy_scores: np.ndarray) -> tuple[np.
     its copies, and so it remains.
     """
     never_used = np.isneginf(feature_scores).all(axis=0)
-    no_copies = np.isneginf(copy_scores).all(axis=0)  # of columns that are constant or excluded
+    drawn = ~np.isnan(copy_scores)
+    no_copies = (np.isneginf(copy_scores) | ~drawn).all(axis=0)  # of columns that are constant or excluded
     of_features = np.where(np.isneginf(feature_scores), 0.0, feature_scores)  # what a tree does not use gains nothing
     of_copies = np.where(np.isneginf(copy_scores), 0.0, copy_scores)
     mean = _aggregate_draws(of_features, one_shot=True)
-    by_chance = (mean + of_copies.sum(axis=0)) / (1 + len(of_copies))
+    by_chance = (mean + np.nansum(of_copies, axis=0)) / (1 + drawn.sum(axis=0))
     return np.where(never_used, -np.inf, mean - by_chance), np.where(no_copies, -np.inf, of_copies - by_chance)
 
 

@@ -1,9 +1,10 @@
-"""Random probes for any ranker: rank the features among permuted copies of themselves."""
+"""Random probes for any ranker: rank the features among copies of themselves that have no part in the target."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import closing
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import clone
 
-from tamis._sklearn import Interval, safe_indexing
+from tamis._sklearn import Interval, StrOptions
 from tamis.base import (
     PERMUTED_COPIES,
     ROWS,
@@ -20,6 +21,7 @@ from tamis.base import (
     Candidates,
     Ranker,
     Ranking,
+    Shared,
     StopDecision,
     StoppingRule,
     arranged,
@@ -34,39 +36,67 @@ from tamis.kernels.arrays.transfer import is_on_host
 from tamis.kernels.probe.law import check_draws, enough_draws
 from tamis.stop._copy_scores import scores_of_copies
 from tamis.stop._cut import apart, kept_below
-from tamis.stop._draw_statistics import compares_scores, spread_units, statistics_of_draws
+from tamis.stop._draw_statistics import spread_units, statistics_of_draws
+from tamis.stop._draws import DrawPlan, one_draw
+from tamis.stop._probe_copies import (
+    Knockoffs,
+    PermutedResiduals,
+    PermutedRows,
+    ProbeCopies,
+    why_no_model_of_columns,
+)
 from tamis.stop._step_down import FalseDiscoveryRate, FamilyRisk
 
 _MOST_ENTRIES = 2**27  # of a table whose rows are repeated: 1 GB in double precision
+_FEWEST_DRAWS = 19  # that can tell a risk of 5 %
+_HYPOTHESES = {  # by whether copies keep their correlations with the other features: what a false discovery is
+    True: "false: no part in the target beyond the other {noun}s",
+    False: "false: unrelated to the target and to the {noun}s that matter",
+}
 _BATCH = 10  # draws between two looks at whether the answer is settled; fixed, so that n_jobs changes nothing
 
 
 class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
-    r"""Keep features that rank above permuted copies of all features, with any ranker.
+    r"""Keep features that rank above copies of all features that have no part in the target, with any ranker.
 
-    For :math:`b = 1..B` one permutation :math:`\pi_b` of the rows is drawn and the ranker scores
-    :math:`[X, X_{\pi_b}]`. With :math:`a_j` the mean score of feature :math:`j` over the draws and :math:`s_{bk}` that
-    of the permuted copy of feature :math:`k`,
+    In each of :math:`b = 1..B` draws the ranker scores :math:`[X, \tilde X_b]`. With :math:`a_j` the mean score of
+    feature :math:`j` over the draws and :math:`s_{bk}` that of the copy of feature :math:`k`,
 
     .. math:: p_j = \frac{1 + \#\{b : \max_{k \notin S} s_{bk} \ge a_j\}}{1 + B};
 
     features with :math:`p_j \le` ``risk`` join the kept set :math:`S`, and the maximum is taken again without them,
-    until none joins (step-down). This is the estimated probe of Stoppiglia et al. (2003, Sec. 7), calibrated.
+    until none joins (step-down). With one permutation :math:`\pi_b` of the rows and :math:`\tilde X_b = X_{\pi_b}`
+    this is the estimated probe of Stoppiglia et al. (2003, Sec. 7), calibrated.
 
     Parameters
     ----------
     risk : float, default=0.05
-        Chance of keeping any feature unrelated to the target and to the relevant features, if rows are exchangeable.
-        Features correlated with a relevant one may be kept.
+        Chance of keeping any feature of which the hypothesis holds that ``probes`` test.
     fdr : float, default=None
         Control the expected share of such features among the kept ones instead (Benjamini-Hochberg on
         :math:`p_j = (1 + \#\{b, k : s_{bk} \ge a_j\}) / (1 + BD)`); ``risk`` is then not used.
-    n_draws : int, default=99
+    n_draws : int, default=None
         Most draws; they end early once no further draw could change the answer, mean scores being what they are by
-        then. (n_draws + 1) * risk is best a whole number.
+        then. None is 19, or as many as a smaller risk needs. (n_draws + 1) * risk is best a whole number.
+    probes : {"auto", "permuted", "knockoff", "residual"}, default="auto"
+        What the copies are, and with them the hypothesis that is tested. "permuted": the rows of all features permuted
+        together; it is that a feature is unrelated to the target and to the features that matter, so that features
+        correlated with a relevant one may be kept. "knockoff": Gaussian knockoffs, which keep all correlations with
+        the other features; it is that a feature has no part in the target beyond all other features. "residual": what
+        the others tell of a feature plus the rest of it with permuted rows, for the same hypothesis, with less power.
+        "auto" takes knockoffs for methods that weigh each feature beside all others (the sparse linear models), where
+        the table is dense, without missing values and of at most 2000 columns; else it permutes.
+    covariance : array-like of shape (n_features, n_features), default=None
+        Covariance of the columns of ``X``, where it is known: knockoffs are then exact if the columns are Gaussian.
+        None estimates it, so that knockoffs match second moments only; ``certificate_`` tells how well.
+    n_probes : int, default=None
+        How many features have a copy in each draw, drawn at random, with ``fdr``; None is all.
+    max_samples : int, default=None
+        How many rows are ranked in each draw, drawn at random; None is all.
     conditional : bool, default=False
-        Probes keep their dependence on the features kept so far (fit on these plus permuted residuals) and one feature
-        joins at a time: fewer correlated features are kept, at n_draws rankings per kept feature. Dense input only.
+        Permuted copies keep their dependence on the features kept so far (fit on these plus permuted residuals) and one
+        feature joins at a time: fewer correlated features are kept, at n_draws rankings per kept feature. Dense input
+        only.
     n_jobs : int, default=None
         Draws in parallel, through joblib; the result does not depend on it. Those of an array on a device are drawn
         there, one after another.
@@ -75,6 +105,15 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
 
     Notes
     -----
+    Knockoffs are of the law of least reconstructability (Spector and Janson 2022) for the correlation of the columns:
+    Ledoit and Wolf's estimate, with fewer rows than columns one without what chance explains. The sparse linear models
+    are fitted on features and knockoffs at one penalty, that of the least held-out error in a first draw, and the sizes
+    of weights are compared; other methods are ranked among knockoffs as among permuted copies. ``certificate_`` holds
+    ``covariance`` (what the estimate is), ``moment_mismatch`` (root mean square by which correlations of knockoffs
+    with each other and with other features differ from those of the features), ``moment_mismatch_by_chance`` (what that
+    would be if the law fitted) and ``mean_correlation_with_knockoff``: near 1 there is little power. A feature of which
+    others are copies has no part beyond them: it is not kept.
+
     Sequential rankers, whose scores at different steps cannot be compared, enter with minus the rank and the median
     over draws. Importances in trees grow by chance with the number of values, or columns, of a feature; scores of a
     feature and of its copies enter less their mean, as in the corrected importance of Sandri and Zuccolotto (2008) and
@@ -98,7 +137,10 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     ----------
     Stoppiglia, Dreyfus, Dubois and Oussar, JMLR 3, 2003, Sec. 7. Sandri and Zuccolotto, "A bias correction algorithm
     for the Gini variable importance measure in classification trees", J. Comput. Graph. Stat. 17, 2008. Nembrini, König
-    and Wright, "The revival of the Gini importance?", Bioinformatics 34, 2018.
+    and Wright, "The revival of the Gini importance?", Bioinformatics 34, 2018. Candès, Fan, Janson and Lv, "Panning for
+    gold: model-X knockoffs", JRSS B 80, 2018. Spector and Janson, "Powerful knockoffs via minimizing
+    reconstructability", Ann. Stat. 50, 2022. Ledoit and Wolf, "A well-conditioned estimator for large-dimensional
+    covariance matrices", J. Multivar. Anal. 88, 2004.
 
     Examples
     --------
@@ -115,7 +157,11 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     _parameter_constraints: ClassVar[dict] = {
         "risk": [Interval(Real, 0, 1, closed="neither")],
         "fdr": [Interval(Real, 0, 1, closed="neither"), None],
-        "n_draws": [Interval(Integral, 1, None, closed="left")],
+        "n_draws": [Interval(Integral, 1, None, closed="left"), None],
+        "probes": [StrOptions({"auto", "permuted", "knockoff", "residual"})],
+        "covariance": ["array-like", None],
+        "n_probes": [Interval(Integral, 1, None, closed="left"), None],
+        "max_samples": [Interval(Integral, 2, None, closed="left"), None],
         "conditional": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -126,7 +172,11 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         risk: float = 0.05,
         *,
         fdr: float | None = None,
-        n_draws: int = 99,
+        n_draws: int | None = None,
+        probes: str = "auto",
+        covariance: Any = None,
+        n_probes: int | None = None,
+        max_samples: int | None = None,
         conditional: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -134,6 +184,10 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         self.risk = risk
         self.fdr = fdr
         self.n_draws = n_draws
+        self.probes = probes
+        self.covariance = covariance
+        self.n_probes = n_probes
+        self.max_samples = max_samples
         self.conditional = conditional
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -151,10 +205,70 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             self._check_in_blocks(ranker, candidates)
         if self.conditional and UNGROUPED not in candidates.provides:
             raise ValueError("MonteCarloProbe(conditional=True) takes no groups of features; use conditional=False")
-        if self.fdr is None:
-            check_draws(self.n_draws, self.risk)
-        else:  # what a single feature above all copies of all draws reaches, adjusted for the number of features
-            check_draws(self.n_draws, self.fdr)
+        # for a rate: what a single feature above all copies of all draws reaches, adjusted for the number of features
+        check_draws(self._most_draws(), self._level())
+        self._check_probes(candidates)
+
+    def _check_probes(self, candidates: Candidates) -> None:
+        """Refuse parameters that do not go together, and tables whose columns cannot be modeled given each other."""
+        if self.n_probes is not None and self.fdr is None:
+            raise ValueError(
+                f"n_probes={self.n_probes} goes with fdr, whose p-values count all copies of all draws; risk takes the "
+                "best copy of every feature, so drop n_probes, or give fdr"
+            )
+        if self.covariance is not None and (self.probes == "permuted" or self.conditional):
+            what = "conditional=True" if self.conditional else "probes='permuted'"
+            raise ValueError(f"covariance is that of the columns, which {what} does not look at; use probes='knockoff'")
+        if self.probes in ("knockoff", "residual"):
+            if self.conditional:
+                raise ValueError(
+                    f"conditional=True permutes; probes='{self.probes}' is conditional by itself: give one"
+                )
+            if why := why_no_model_of_columns(candidates):
+                raise ValueError(
+                    f"MonteCarloProbe(probes='{self.probes}') models the columns given each other, and {why}; use "
+                    "probes='permuted'"
+                )
+
+    def _level(self) -> float:
+        """The risk, or the rate, in force."""
+        return self.risk if self.fdr is None else self.fdr
+
+    def _most_draws(self) -> int:
+        """Draws, or the fewest of at least 19 from which a p-value as small as the level can come."""
+        return (
+            max(_FEWEST_DRAWS, int(np.ceil(1.0 / self._level() - 1e-9)) - 1) if self.n_draws is None else self.n_draws
+        )
+
+    def _resolve_probes(self, ranker: Ranker, candidates: Candidates) -> tuple[str, str]:
+        """The kind of copies, and why another one that was to be expected was not taken."""
+        if self.probes != "auto":
+            return self.probes, ""
+        asks = "conditional_weights" in ranker.provides or self.covariance is not None
+        if self.conditional or not asks:
+            return "permuted", ""
+        why = why_no_model_of_columns(candidates)
+        return ("permuted", f"no knockoffs, for {why}") if why else ("knockoff", "")
+
+    def _plan_draws(
+        self, ranker: Ranker, candidates: Candidates, y: np.ndarray | None, kind: str, seed: int
+    ) -> DrawPlan:
+        """What all draws have in common; a penalty is chosen once, among the copies of the first draw."""
+        rng = np.random.RandomState(seed)
+        copies: ProbeCopies
+        if kind == "knockoff":
+            copies = Knockoffs(candidates, self.covariance, rng)
+        elif kind == "residual":
+            copies = PermutedResiduals(candidates, self.covariance)
+        else:
+            copies = PermutedRows(np.empty(0, dtype=int))
+        weighing = None
+        if copies.keeps_correlations and "conditional_weights" in ranker.provides:
+            n_columns = candidates.n_columns
+            among, _ = candidates.among_copies(copies.draw(candidates.table, rng), np.arange(2 * n_columns))
+            weighing = ranker.weighing_in_draws(among, y)
+        has_classes = ranker._find_task(y) == "classification" and np.asarray(y).ndim == 1
+        return DrawPlan(copies, weighing, self.n_probes, self.max_samples, has_classes)
 
     def _check_in_blocks(self, ranker: Ranker, candidates: Candidates) -> None:
         """Refuse what would need the rows of a table that is read in blocks."""
@@ -162,6 +276,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             why = f"{type(ranker).__name__} ranks permuted copies among the features, which needs the rows in memory"
         elif self.conditional:
             why = "conditional=True needs the rows in memory"
+        elif self.max_samples is not None:
+            why = "max_samples needs the rows in memory"
         elif UNGROUPED not in candidates.provides:
             why = "copies of groups of columns need the rows in memory (text and missing values make groups)"
         elif candidates.sample_weight is not None:
@@ -180,7 +296,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         """
         risk = self.risk / n_problems
         fdr = None if self.fdr is None else self.fdr / n_problems
-        n_draws = max(self.n_draws, enough_draws(risk if fdr is None else fdr))
+        n_draws = max(self._most_draws(), enough_draws(risk if fdr is None else fdr))
         return clone(self).set_params(risk=risk, fdr=fdr, n_draws=n_draws)
 
     def decide(
@@ -192,18 +308,23 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         rng: np.random.RandomState,
     ) -> StopDecision:
         """Cut where the features stop standing out from their permuted copies."""
-        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_draws)
+        seeds = rng.randint(np.iinfo(np.int32).max, size=self._most_draws())
         error_control: FamilyRisk | FalseDiscoveryRate
         error_control = FalseDiscoveryRate(self.fdr) if self.fdr is not None else FamilyRisk(self.risk)
+        kind, why_not = self._resolve_probes(ranker, candidates)
         if self.conditional:
+            plan = self._plan_draws(ranker, candidates, y, kind, 0)
             scores, p_values, n_drawn = self._one_by_one(ranker, ranking, candidates, y, seeds, error_control)
         else:
-            none_kept = np.empty(0, dtype=int)
             repeated, target = _repeat_rows(candidates, y)
-            feature_scores, copy_scores = self._draw(ranker, ranking, repeated, target, seeds, error_control, none_kept)
-            scores, copy_scores = statistics_of_draws(feature_scores, copy_scores, ranker)
+            plan = self._plan_draws(ranker, repeated, target, kind, int(seeds[0]))
+            feature_scores, copy_scores = self._draw(ranker, ranking, repeated, target, seeds, error_control, plan)
+            are_weights = plan.weighing is not None
+            scores, copy_scores = statistics_of_draws(feature_scores, copy_scores, ranker, are_weights=are_weights)
             n_drawn = len(feature_scores)
-            if ranker.one_shot:  # what the method left out of its order, though it has a score, stays out
+            if are_weights:
+                scores = np.where(scores > 0, scores, -np.inf)  # no weight in any draw
+            elif ranker.one_shot:  # what the method left out of its order, though it has a score, stays out
                 is_ranked = np.zeros(scores.size, dtype=bool)
                 is_ranked[ranking.order] = True
                 scores = np.where(is_ranked, scores, -np.inf)
@@ -212,7 +333,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=candidates.keep.tolist())
         # ranks tell the order of a sequential method; what people see as its scores are its own criteria
         reported = scores if ranker.one_shot or self.conditional else ranking.scores
-        return self._decision(candidates, ranking, scores, reported, p_values, n_drawn)
+        decision = self._decision(candidates, ranking, scores, reported, p_values, n_drawn, plan.copies)
+        return replace(decision, reason=f"{decision.reason}; {why_not}") if why_not else decision
 
     def _draw(
         self,
@@ -222,24 +344,26 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         y: np.ndarray | None,
         seeds: np.ndarray,
         error_control: FamilyRisk | FalseDiscoveryRate,
-        kept: np.ndarray,
+        plan: DrawPlan,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Scores of the features and of their copies, one row per draw, until the answer is settled."""
+        shared, are_weights = Shared(plan), plan.weighing is not None
         feature_scores: list[np.ndarray] = []
         copy_scores: list[np.ndarray] = []
-        unit = spread_units(ranker.spread_by_chance(candidates))
+        unit = 1.0 if are_weights else spread_units(ranker.spread_by_chance(candidates))
         shares_work = candidates.in_blocks or is_on_host(candidates.table)  # else it is one device that does it all
         try:
             with (
-                open_parallel(self.n_jobs if shares_work else None, shared=[candidates]) as parallel,
-                closing(self._batches(parallel, ranker, ranking, candidates, y, seeds, kept)) as batches,
+                open_parallel(self.n_jobs if shares_work else None, shared=[candidates, shared]) as parallel,
+                closing(self._batches(parallel, ranker, ranking, candidates, y, seeds, shared)) as batches,
                 closing(track(ranker, batches, task_name="probe", total=len(seeds), interruptible=False)) as watched,
             ):
                 for of_features, of_copies in watched:
                     feature_scores.append(of_features / unit)
                     copy_scores.append(of_copies / unit)
                     if len(feature_scores) % _BATCH == 0 and len(feature_scores) < len(seeds):
-                        scores, copies = statistics_of_draws(np.array(feature_scores), np.array(copy_scores), ranker)
+                        so_far = np.array(feature_scores), np.array(copy_scores)
+                        scores, copies = statistics_of_draws(*so_far, ranker, are_weights=are_weights)
                         if error_control.settled(scores, copies, len(seeds), candidates.keep.tolist()):
                             break
         except KeyboardInterrupt:
@@ -259,15 +383,17 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         candidates: Candidates,
         y: np.ndarray | None,
         seeds: np.ndarray,
-        kept: np.ndarray,
+        shared: Shared[DrawPlan],
     ) -> Generator[tuple[np.ndarray, np.ndarray], None, None]:
         """Draw after draw, ten at a time: by the ranker's shortcut where it has one, else by ranking."""
         for start in range(0, len(seeds), _BATCH):
             batch = seeds[start : start + _BATCH].tolist()
-            if kept.size == 0 and (shortcut := scores_of_copies(ranker, ranking, candidates, y, batch)) is not None:
-                yield from shortcut
-                continue
-            draws = parallel(delayed(_one_draw)(ranker, candidates, y, seed, kept) for seed in batch)
+            if not shared.value.needs_ranking:
+                shortcut = scores_of_copies(ranker, ranking, candidates, y, batch)
+                if shortcut is not None:
+                    yield from shortcut
+                    continue
+            draws = parallel(delayed(one_draw)(ranker, candidates, y, seed, shared) for seed in batch)
             try:
                 for draw in draws:  # noqa: UP028 (`yield from` would close the draws before they are finished)
                     yield draw
@@ -292,8 +418,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         kept: list[int] = []
         final = np.ones(X.shape[1])
         while True:
-            so_far = np.array(kept, dtype=int)
-            feature_scores, copy_scores = self._draw(ranker, ranking, candidates, y, seeds, error_control, so_far)
+            plan = DrawPlan(PermutedRows(np.array(kept, dtype=int)))
+            feature_scores, copy_scores = self._draw(ranker, ranking, candidates, y, seeds, error_control, plan)
             scores, copy_scores = statistics_of_draws(feature_scores, copy_scores, ranker)
             p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=kept)
             p_values[kept] = final[kept]
@@ -313,13 +439,15 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         reported: np.ndarray,
         p_values: np.ndarray,
         n_drawn: int,
+        copies: ProbeCopies,
     ) -> StopDecision:
-        level = self.risk if self.fdr is None else self.fdr
+        level = self._level()
         steps = {step.feature: step for step in ranking.path}
         order = np.argsort(-scores, kind="stable")
         order = order[scores[order] > -np.inf]
         path = tuple(steps[j] for j in order.tolist() if j in steps) if steps else ()
-        steadier = arranged(Ranking(order, reported, path, ranking.certificate, notes=ranking.notes), candidates)
+        certificate = {**ranking.certificate, **copies.certificate()}
+        steadier = arranged(Ranking(order, reported, path, certificate, notes=ranking.notes), candidates)
         order = steadier.order
         p_values = p_values.copy()
         p_values[candidates.keep] = 0.0  # they stay whatever their chance is
@@ -328,12 +456,14 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         kept = kept_below(curve, level, steadier.n_forced)
         standing = "risk" if self.fdr is None else "false discovery rate"
         if kept == order.size:
-            reason = f"all {kept} ranked {candidates.noun}s stand out from permuted copies at a {standing} of {level:g}"
+            reason = f"all {kept} ranked {candidates.noun}s stand out from {copies.words} at a {standing} of {level:g}"
         else:
             reason = (
                 f"{candidates.noun} {kept + 1}, '{candidates.name(int(order[kept]))}', does not stand out from "
-                f"permuted copies (p = {apart(curve[kept], level)} in {n_drawn} draws, {standing} {level:g})"
+                f"{copies.words} (p = {apart(curve[kept], level)} in {n_drawn} draws, {standing} {level:g})"
             )
+        if self.fdr is not None or copies.keeps_correlations:
+            reason += f", {_HYPOTHESES[copies.keeps_correlations].format(noun=candidates.noun)}"
         return StopDecision(
             kept,
             reason,
@@ -354,36 +484,6 @@ def _repeat_rows(candidates: Candidates, y: np.ndarray | None) -> tuple[Candidat
     repeated = candidates.take_rows(rows)
     repeated.sample_weight = None
     return repeated, None if y is None else np.asarray(y)[rows]
-
-
-def _one_draw(
-    ranker: Ranker, candidates: Candidates, y: np.ndarray, seed: int, kept: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Rank the features among copies whose rows are permuted; columns are shuffled so that ties favor none."""
-    rng = np.random.RandomState(seed)
-    among, source = candidates.among_copies(  # the copies themselves are not held while these are ranked
-        _copies(candidates.table, rng.permutation(candidates.table.shape[0]), kept),
-        rng.permutation(2 * candidates.n_columns),
-    )
-    seeded = ranker.for_draws()
-    if "random_state" in seeded.get_params():
-        seeded.set_params(random_state=seed)
-    ranking = seeded.rank_top(among, y, None)
-    value = np.empty(source.size)
-    value[source] = ranking.scores if compares_scores(ranker) else -ranking.ranks()
-    value = np.where(np.isnan(value), -np.inf, value)
-    n_candidates = candidates.n_candidates
-    value[n_candidates + kept] = -np.inf
-    return value[:n_candidates], value[n_candidates:]
-
-
-def _copies(X: Any, rows: np.ndarray, kept: np.ndarray) -> Any:
-    """X with its rows permuted; given kept features, only what they do not explain is."""
-    if kept.size == 0:
-        return safe_indexing(X, rows)
-    basis = np.linalg.qr(np.column_stack([np.ones(len(X)), X[:, kept]]))[0]
-    explained = basis @ (basis.T @ X)
-    return (explained + (X - explained)[rows]).astype(X.dtype)
 
 
 def _lowest_of_copies_first(scores: np.ndarray, candidates: Candidates) -> np.ndarray:

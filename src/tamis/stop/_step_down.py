@@ -8,7 +8,7 @@ import numpy as np
 
 
 class FamilyRisk:
-    """Step-down maxima: the chance of keeping any irrelevant feature."""
+    """Step-down maxima: the chance of keeping any feature of which the hypothesis holds that is tested."""
 
     def __init__(self, level: float) -> None:
         self.level = level
@@ -42,9 +42,10 @@ class FalseDiscoveryRate:
         self.level = level
 
     def p_values(self, scores: np.ndarray, shadow: np.ndarray, n_draws: int, passed: Sequence[int] = ()) -> np.ndarray:
-        """Adjusted p-values."""
+        """Adjusted p-values; copies that were not drawn are NaN."""
         pool = np.sort(shadow[np.isfinite(shadow)])
-        raw = (1 + pool.size - np.searchsorted(pool, scores, side="left")) / (1 + shadow.size)
+        n_copies = np.count_nonzero(~np.isnan(shadow))
+        raw = (1 + pool.size - np.searchsorted(pool, scores, side="left")) / (1 + n_copies)
         order = np.argsort(raw, kind="stable")
         stepped = raw[order] * raw.size / np.arange(1, raw.size + 1)
         adjusted = np.empty_like(raw)

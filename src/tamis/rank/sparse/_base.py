@@ -47,7 +47,12 @@ class PenalizedRanker(WeightedRanker):
     """
 
     one_shot: ClassVar[bool] = False
-    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {"groups", "own_choice", "sparse"}
+    provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {
+        "conditional_weights",
+        "groups",
+        "own_choice",
+        "sparse",
+    }
     natural_stop: ClassVar = ("own-choice", {})
 
     _parameter_constraints: ClassVar[dict] = {
@@ -260,6 +265,23 @@ class PenalizedRanker(WeightedRanker):
             "relative_gap": relative_gap,
             "kkt": fit.kkt * alpha_unit,
         }
+
+    def weighing_in_draws(self, among: Candidates, y: np.ndarray | None) -> PenalizedRanker:
+        """Weights at one penalty: that given, else the one of the least held-out error among these candidates."""
+        copy = fresh(self, order="magnitude", stop=None)
+        problem = copy._pose(among, y)
+        paths = copy._make_paths(problem, among, problem.scale)
+        alpha = copy._given_alpha(problem, paths)
+        if isinstance(alpha, str) and paths.alpha_max > 0.0:
+            grid = paths.alpha_max * np.geomspace(1.0, _PATH_END, self.n_alphas)
+            alpha, _ = copy._validated_alpha(among, y, problem, grid)
+            if hasattr(copy, "cv_results_"):  # there were rows enough
+                alpha = float(grid[np.argmin(copy.cv_results_["mean_error"])])
+        return copy._at_penalty(1.0 if isinstance(alpha, str) else alpha, problem)
+
+    def _at_penalty(self, alpha: float, problem: LinearProblem) -> PenalizedRanker:
+        """A copy whose penalty is this, given in units of the problem."""
+        return fresh(self, alpha=alpha * self._units(problem)[0], max_norm=None)
 
     # the penalty by cross-validation
 

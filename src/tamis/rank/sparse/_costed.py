@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from tamis._sklearn import Interval, StrOptions
-from tamis.base import Candidates, Ranking
+from tamis.base import Candidates, Ranking, fresh
 from tamis.kernels.arrays.blocks import limit_blas_threads
 from tamis.kernels.solvers.l1_program import InfeasibleError
 from tamis.rank._linear_problem import LinearProblem
@@ -57,6 +57,10 @@ class CostedRanker(PenalizedRanker):
         except InfeasibleError:  # too few are kept for a hard margin: as few errors as they allow
             paths = self._make_paths(self._problem, candidates, self._problem.kept_scale(features))
             return paths.solve(NO_PENALTY * self.alpha_max_)
+
+    def _at_penalty(self, alpha: float, problem: LinearProblem) -> CostedRanker:
+        """A copy whose cost amounts to this penalty."""
+        return fresh(self, C=1.0 / (problem.columns.total * alpha))
 
     def _cost_of(self, alpha: float) -> float:
         return 1.0 / (self._problem.columns.total * alpha) if alpha > 0 else np.inf

@@ -1,0 +1,206 @@
+"""Probes: copies of the candidates that have no part in the target."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh
+
+from tamis._sklearn import safe_indexing
+from tamis.base import ROWS, Candidates
+from tamis.kernels.arrays.missing import has_missing
+from tamis.kernels.probe.knockoffs import KnockoffLaw, estimate_correlation, moment_mismatch
+
+MOST_COLUMNS = 2000  # of which a matrix of correlations is held and inverted
+_SYMMETRY = 1e-8  # largest difference of two entries of a covariance that should be equal, relative to the largest
+
+
+class ProbeCopies(ABC):
+    """What features are ranked among, drawn anew in every draw.
+
+    Attributes
+    ----------
+    words : str
+        What people call the copies.
+    keeps_correlations : bool
+        Whether a copy is correlated with the other features as its feature is. An irrelevant feature beside a relevant
+        one then looks like its copy, so that the hypotheses tested are conditional on all other features.
+    """
+
+    words: ClassVar[str]
+    keeps_correlations: ClassVar[bool] = True
+
+    @abstractmethod
+    def draw(self, table: Any, rng: np.random.RandomState) -> Any:
+        """A table of copies; the columns of a group, and those of related features, are drawn together."""
+
+    def certificate(self) -> Mapping[str, Any]:
+        """How well the copies are what they should be."""
+        return {}
+
+
+@dataclass(frozen=True)
+class PermutedRows(ProbeCopies):
+    """Features with their rows permuted together; given kept features, only what these do not explain is permuted."""
+
+    words: ClassVar[str] = "permuted copies"
+    keeps_correlations: ClassVar[bool] = False
+    kept: np.ndarray
+
+    def draw(self, table: Any, rng: np.random.RandomState) -> Any:
+        """All columns with the same permutation of the rows."""
+        rows = rng.permutation(table.shape[0])
+        if self.kept.size == 0:
+            return safe_indexing(table, rows)
+        basis = np.linalg.qr(np.column_stack([np.ones(len(table)), table[:, self.kept]]))[0]
+        explained = basis @ (basis.T @ table)
+        return (explained + (table - explained)[rows]).astype(table.dtype)
+
+
+@dataclass(frozen=True)
+class GaussianTable:
+    """Columns that vary, standardized, and their correlation.
+
+    Attributes
+    ----------
+    Z : ndarray of shape (n_samples, n_varying)
+    mean, scale : ndarray of shape (n_varying,)
+    varying : ndarray of int
+    codes : ndarray of int of shape (n_varying,)
+        Candidate of every column, numbered from 0.
+    R : ndarray of shape (n_varying, n_varying)
+    estimate : str
+        Where the correlation comes from.
+    """
+
+    Z: np.ndarray
+    mean: np.ndarray
+    scale: np.ndarray
+    varying: np.ndarray
+    codes: np.ndarray
+    R: np.ndarray
+    estimate: str
+
+    @classmethod
+    def of(cls, candidates: Candidates, covariance: Any) -> GaussianTable:
+        """The correlation of the columns: given by their covariance, else estimated from the rows."""
+        X = np.asarray(candidates.table, dtype=float)
+        weight = candidates.sample_weight
+        mean = np.average(X, axis=0, weights=weight)
+        scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+        varying = np.flatnonzero(scale > 1e-12 * np.abs(X).max(axis=0, initial=0.0))
+        given = None if covariance is None else read_covariance(covariance, X.shape[1])[np.ix_(varying, varying)]
+        mean, scale = mean[varying], scale[varying] if given is None else np.sqrt(np.diag(given))
+        Z = (X[:, varying] - mean) / scale
+        candidate = np.array([candidates.candidate_of(j) for j in varying.tolist()], dtype=np.int64)
+        codes = np.unique(candidate, return_inverse=True)[1]
+        if given is None:
+            share = np.ones(len(X)) if weight is None else weight / weight.mean()
+            R, estimate = estimate_correlation(Z * np.sqrt(share)[:, None])
+        else:
+            R, estimate = given / np.outer(scale, scale), "given"
+        return cls(Z, mean, scale, varying, codes, R, estimate)
+
+    def put_back(self, copies: np.ndarray, table: np.ndarray) -> np.ndarray:
+        """A table with these standardized columns in the place of those that vary, in their units."""
+        found = np.array(table)
+        found[:, self.varying] = self.mean + self.scale * copies
+        return found
+
+
+class Knockoffs(ProbeCopies):
+    """Gaussian knockoffs, of the law of least reconstructability, beside the features as they are."""
+
+    words: ClassVar[str] = "knockoffs"
+
+    def __init__(self, candidates: Candidates, covariance: Any, rng: np.random.RandomState) -> None:
+        self.columns = GaussianTable.of(candidates, covariance)
+        self.law = KnockoffLaw.of(self.columns.R, self.columns.codes)
+        self.expected = self.columns.Z @ self.law.prediction
+        self._mismatch = moment_mismatch(self.columns.Z, self.law.draw(self.expected, rng), self.columns.codes)
+
+    def draw(self, table: Any, rng: np.random.RandomState) -> Any:
+        """Knockoffs in the units and the precision of the table."""
+        return self.columns.put_back(self.law.draw(self.expected, rng), table)
+
+    def certificate(self) -> Mapping[str, Any]:
+        """How well second moments match, and how much of its feature a knockoff holds."""
+        mismatch, by_chance = self._mismatch
+        return {
+            "covariance": self.columns.estimate,
+            "moment_mismatch": mismatch,
+            "moment_mismatch_by_chance": by_chance,
+            "mean_correlation_with_knockoff": float(1.0 - np.mean(np.diag(self.law.S))),
+        }
+
+
+class PermutedResiduals(ProbeCopies):
+    r"""What all other candidates tell of a candidate, plus the rest of it, with permuted rows.
+
+    With the precision matrix :math:`\Omega` of the standardized columns, the rest of candidate g is
+    :math:`Z \Omega_{\cdot g} \Omega_{gg}^{-1}`.
+    """
+
+    words: ClassVar[str] = "copies whose residuals are permuted"
+
+    def __init__(self, candidates: Candidates, covariance: Any) -> None:
+        self.columns = GaussianTable.of(candidates, covariance)
+        Z, R, codes = self.columns.Z, self.columns.R, self.columns.codes
+        precision = cho_solve(cho_factor(R), np.eye(len(R)))
+        self.residual = Z @ precision
+        for group in range(codes.max(initial=-1) + 1):
+            members = np.flatnonzero(codes == group)
+            inside = precision[np.ix_(members, members)]
+            self.residual[:, members] = np.linalg.solve(inside, self.residual[:, members].T).T
+
+    def draw(self, table: Any, rng: np.random.RandomState) -> Any:
+        """The residuals of all candidates with the same permutation of the rows."""
+        residual = self.residual
+        return self.columns.put_back(self.columns.Z - residual + residual[rng.permutation(len(residual))], table)
+
+    def certificate(self) -> Mapping[str, Any]:
+        """Where the correlation comes from."""
+        return {"covariance": self.columns.estimate}
+
+
+def read_covariance(covariance: Any, n_columns: int) -> np.ndarray:
+    """A covariance matrix of the columns of X, or an error that says what is wrong with it."""
+    given = np.asarray(covariance, dtype=float)
+    if given.shape != (n_columns, n_columns):
+        raise ValueError(
+            f"covariance has the shape {given.shape}, but X has {n_columns} columns: give one row for each"
+        )
+    if not np.isfinite(given).all():
+        raise ValueError("covariance holds values that are not finite; give that of the columns of X")
+    if np.abs(given - given.T).max(initial=0.0) > _SYMMETRY * np.abs(given).max(initial=0.0):
+        raise ValueError("covariance is not symmetric; give that of the columns of X")
+    try:
+        cholesky(given)
+    except LinAlgError:
+        smallest = float(eigh(given, eigvals_only=True, subset_by_index=[0, 0])[0])
+        raise ValueError(
+            f"covariance is not positive definite (its least eigenvalue is {smallest:.3g}): leave out columns that "
+            "others determine"
+        ) from None
+    return (given + given.T) / 2.0
+
+
+def why_no_model_of_columns(candidates: Candidates) -> str:
+    """Why the columns cannot be modeled given each other, in words; empty where they can."""
+    X = candidates.table
+    if ROWS not in candidates.provides:
+        return "rows are read in blocks"
+    if not isinstance(X, np.ndarray):
+        return "X is not a dense table in memory"
+    if has_missing(X):
+        return "X has missing values"
+    if X.shape[1] > MOST_COLUMNS:
+        return f"X has more than {MOST_COLUMNS} columns"
+    if candidates.is_discrete.any():
+        column = candidates.column_name(int(np.flatnonzero(candidates.is_discrete)[0]))
+        return f"column '{column}' holds labels"
+    return ""
