@@ -222,7 +222,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         if self.probes in ("knockoff", "residual"):
             if self.conditional:
                 raise ValueError(
-                    f"conditional=True permutes; probes='{self.probes}' is conditional by itself: give one"
+                    f"conditional=True and probes='{self.probes}' are two kinds of copies: give one of them"
                 )
             if why := why_no_model_of_columns(candidates):
                 raise ValueError(
@@ -263,7 +263,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         else:
             copies = PermutedRows(np.empty(0, dtype=int))
         weighing = None
-        if copies.keeps_correlations and "conditional_weights" in ranker.provides:
+        if "conditional_weights" in ranker.provides and not self.conditional:
             n_columns = candidates.n_columns
             among, _ = candidates.among_copies(copies.draw(candidates.table, rng), np.arange(2 * n_columns))
             weighing = ranker.weighing_in_draws(among, y)
