@@ -9,14 +9,14 @@ from tamis.base import Ranker
 
 def compares_scores(ranker: Ranker) -> bool:
     """Whether scores of a feature and of copies are compared; else their ranks are."""
-    return ranker.one_shot or "biased_scores" in ranker.provides
+    return ranker.one_shot or ranker.has_biased_scores()
 
 
 def statistics_of_draws(
     feature_scores: np.ndarray, copy_scores: np.ndarray, ranker: Ranker
 ) -> tuple[np.ndarray, np.ndarray]:
     """What stands for a feature over the draws, and what it is compared with: one row of copies per draw."""
-    if "biased_scores" in ranker.provides:
+    if ranker.has_biased_scores():
         return _corrected(feature_scores, copy_scores)
     return _aggregate_draws(feature_scores, ranker.one_shot), copy_scores
 
