@@ -21,10 +21,12 @@ CLASSIFIERS = [
 
 
 def failing_checks(ranker):
-    """Rules permute, folds split, forests resample and networks draw per row as rows stand: in another order, others."""
+    """Rules permute, folds split, forests resample and networks draw per row as rows stand: another order, others."""
     is_drawn = isinstance(ranker._stopping_rule(), MonteCarloProbe) or ranker.get_params().get("n_trees", 1) > 1
     is_drawn |= isinstance(ranker, NetworkRanker) and ranker.get_params().get("estimator") is None
-    is_drawn |= isinstance(ranker, ModelImportance)  # forests, folds; weights of a linear model have a test of their own
+    is_drawn |= isinstance(
+        ranker, ModelImportance
+    )  # forests, folds; weights of a linear model have a test of their own
     if "sample_weight" not in ranker.provides or not is_drawn:
         return {}
     names = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]

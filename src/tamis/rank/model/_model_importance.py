@@ -48,7 +48,7 @@ from tamis.rank.model._permutation_drops import permutation_drops
 
 _FORESTS = (ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor)
 _TREES = 100  # of the forest where no estimator is given
-_TREES_IN_DRAWS = 40  # at most: scores of features are means over draws, which adds up to many more
+TREES_IN_DRAWS = 40  # at most: scores of features are means over draws, which adds up to many more
 _FOLDS_IN_DRAWS = 3
 _TREES_AT_A_TIME = 10  # of a forest, between two looks at Ctrl-C
 
@@ -199,7 +199,7 @@ class ModelImportance(WeightedRanker):
 
     def has_biased_scores(self) -> bool:
         """Whether scores of noise depend on its kind: held-out permutation is zero on average, whatever the kind is."""
-        return getattr(self, "importance_", self.importance) != "permutation"
+        return vars(self).get("importance_", self.importance) != "permutation"
 
     def _takes_missing(self) -> bool:
         return takes_missing(RandomForestClassifier() if self.estimator is None else self.estimator)
@@ -234,7 +234,7 @@ class ModelImportance(WeightedRanker):
             )
         estimator.set_params(**dict.fromkeys(_random_states(estimator)))
         if isinstance(estimator, _FORESTS):
-            estimator.set_params(n_estimators=min(estimator.n_estimators, _TREES_IN_DRAWS))
+            estimator.set_params(n_estimators=min(estimator.n_estimators, TREES_IN_DRAWS))
         cv = _FOLDS_IN_DRAWS if self.cv is None else self.cv
         importance = (
             vars(self).get("importance_", self.importance) if not callable(self.importance) else self.importance

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -47,18 +47,22 @@ class StackedTables:
     def __getattr__(self, name: str) -> Any:
         """Outputs for the chosen table; of any other, and anything else, that of the model."""
         own = getattr(self._model, name)
-        return partial(self._give_part, name, own) if name in _OUTPUTS else own
+        if name not in _OUTPUTS:
+            return own
+
+        @wraps(own)  # scorers look at its name
+        def outputs(X: Any, **parameters: Any) -> Any:
+            if X is not self._table or parameters:
+                return own(X, **parameters)
+            if name not in self._outputs:
+                self._outputs[name] = own(self._stacked)
+            found = self._outputs[name]
+            return [each[self._rows] for each in found] if isinstance(found, list) else found[self._rows]
+
+        return outputs
 
     def __sklearn_tags__(self) -> Tags:
         return get_tags(self._model)
-
-    def _give_part(self, name: str, own: Callable[..., Any], X: Any, **parameters: Any) -> Any:
-        if X is not self._table or parameters:
-            return own(X, **parameters)
-        if name not in self._outputs:
-            self._outputs[name] = own(self._stacked)
-        found = self._outputs[name]
-        return [each[self._rows] for each in found] if isinstance(found, list) else found[self._rows]
 
 
 def permutation_drops(
