@@ -9,6 +9,7 @@ BENCHES = {
     "scaling": "bench.papers.scaling",
     "ofw": "bench.papers.ofw",
     "infinite": "bench.papers.infinite",
+    "importance": "bench.papers.importance",
     "spectral": "bench.papers.spectral",
     "agnos": "bench.papers.agnos",
     "dimension": "bench.papers.dimension",

@@ -10,6 +10,7 @@ from tamis.rank.forward._forward_least_squares import ForwardLeastSquares as For
 from tamis.rank.forward._grafting import Grafting as Grafting
 from tamis.rank.forward._gram_schmidt import GramSchmidt as GramSchmidt
 from tamis.rank.forward._polynomial_selection import PolynomialSelection as PolynomialSelection
+from tamis.rank.model._model_importance import ModelImportance as ModelImportance
 from tamis.rank.model._sensitivity_ranking import SensitivityRanking as SensitivityRanking
 from tamis.rank.model._tree_selector import TreeSelector as TreeSelector
 from tamis.rank.neural._agnos_g import AgnosG as AgnosG

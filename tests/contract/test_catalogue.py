@@ -52,6 +52,7 @@ RANKERS = {
         "SparseGroupLasso",
     ],
     "Doquet 2019, Sec. 4": ["AgnosG", "AgnosS", "AgnosW"],
+    "Kursa and Rudnicki 2010": ["ModelImportance"],
     "baselines": [
         "FeatureMedoids",
         "GreedyReconstruction",

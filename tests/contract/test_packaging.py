@@ -13,7 +13,12 @@ import tamis
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-INSTALLED_AS = {"sklearn": "scikit-learn", "array_api_strict": "array-api-strict", "faiss": "faiss-cpu"}
+INSTALLED_AS = {
+    "sklearn": "scikit-learn",
+    "array_api_strict": "array-api-strict",
+    "faiss": "faiss-cpu",
+    "xgboost": "xgboost-cpu",
+}
 OURS = {"tamis", "tests", "bench"}
 
 

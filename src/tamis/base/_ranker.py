@@ -363,6 +363,10 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """Whether the target may have several columns; methods override it where that depends on their parameters."""
         return "several_targets" in self.provides
 
+    def has_biased_scores(self) -> bool:
+        """Whether scores of noise depend on its kind; methods override it where that depends on their parameters."""
+        return "biased_scores" in self.provides
+
     def _make_candidates(self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None) -> Candidates:
         """What there is to rank in a validated table: its columns, or groups of them."""
         names = known_names(self)

@@ -50,6 +50,7 @@ CATALOG: dict[str, tuple[str, str]] = {
     "zero-norm": ("many models", "as few features as a separator can do with, many columns"),
     "potential-svm": ("one model", "far more columns than rows, as gene expression"),
     "tree-selector": ("one model", "thresholds, missing values, mixed scales; n_trees=300 is a forest"),
+    "model-importance": ("many models", "what a random forest, or from Python any model, depends on"),
     "sensitivity-ranking": ("one model", "what a smooth nonlinear model reacts to"),
     "scaling-factors": ("many models", "products that only a kernel sees; two classes"),
     "adaptive-scaling": ("many models", "few relevant among many correlated features, 200 rows or more"),

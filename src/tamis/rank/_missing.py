@@ -56,7 +56,8 @@ def tells_rows_apart(X: np.ndarray, sample_weight: np.ndarray | None) -> np.ndar
     is_known = ~np.isnan(X)
     mask = is_known.any(axis=0) & ~is_known.all(axis=0)
     complete = np.flatnonzero(is_known.all(axis=0))
-    mask[complete[varying_columns(rescale_columns(X[:, complete]), sample_weight)]] = True
+    if complete.size:
+        mask[complete[varying_columns(rescale_columns(X[:, complete]), sample_weight)]] = True
     return mask
 
 

@@ -9,7 +9,7 @@ from tamis.base import Ranker
 
 def compares_scores(ranker: Ranker) -> bool:
     """Whether scores of a feature and of copies are compared; else their ranks are."""
-    return ranker.one_shot or "biased_scores" in ranker.provides
+    return ranker.one_shot or ranker.has_biased_scores()
 
 
 def statistics_of_draws(
@@ -21,7 +21,7 @@ def statistics_of_draws(
     """
     if are_weights:
         return _aggregate_draws(feature_scores, one_shot=True), copy_scores
-    if "biased_scores" in ranker.provides:
+    if ranker.has_biased_scores():
         return _corrected(feature_scores, copy_scores)
     return _aggregate_draws(feature_scores, ranker.one_shot), copy_scores
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import PoissonRegressor, Ridge
 from sklearn.svm import SVC, SVR
 
@@ -115,6 +116,13 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "MED": [{}, {"stop": 1, "p0": 1e-3, "c": 5.0}, {"stop": None, "p0": 1.0}],
     "MarginLP": [{}, {"stop": 1, "C": 0.5}, {"stop": None, "epsilon": 0.5}],
     "MaxVariance": [{}, {"stop": 1}, {"stop": None}],
+    "ModelImportance": [
+        {"stop": 1},
+        {"estimator": Ridge()},
+        OtherPath({"estimator": Ridge(), "importance": "contributions", "stop": None}),
+        OtherPath({"estimator": Ridge(), "importance": "permutation", "stop": 1, "n_repeats": 2}),
+        {"estimator": RandomForestRegressor(20), "stop": None},
+    ],
     "NDFS": [{"random_state": 0}, {"stop": 1, "init": "spectral"}, {"stop": None, "gamma": 1e9, "random_state": 0}],
     "NNFS": [{"stop": 1, "step": 0.5}, {}, {"stop": None, "hidden_units": (4,)}],
     "NeighborFaithful": [
