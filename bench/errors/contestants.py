@@ -80,7 +80,7 @@ CONTESTANTS = {
         repetitions=(50, 50, 20),
     ),
     PERMUTED: Entry(
-        fitted(lambda draw, seed: lasso(draw, fdr_probe(seed, probes="permuted"))), repetitions=(20, 20, 5)
+        fitted(lambda draw, seed: lasso(draw, fdr_probe(seed, probes="permuted"))), repetitions=(100, 50, 20)
     ),
     "RFE, permuted probes": Entry(
         fitted(lambda draw, seed: RFE(stop=fdr_probe(seed, probes="permuted"))), repetitions=(100, 100, 40)
@@ -113,7 +113,7 @@ WITHOUT_SIGNAL = {
     SAFE_AT_RISK: Entry(fitted(lambda draw, seed: lasso(draw, risk_probe(seed, probes="knockoff")))),
     PERMUTED: CONTESTANTS[PERMUTED],
     f"{PERMUTED}, risk .05": Entry(
-        fitted(lambda draw, seed: lasso(draw, risk_probe(seed, probes="permuted"))), repetitions=(20, 20, 5)
+        fitted(lambda draw, seed: lasso(draw, risk_probe(seed, probes="permuted"))), repetitions=(100, 50, 20)
     ),
     "RFE, permuted probes": CONTESTANTS["RFE, permuted probes"],
     "RFE, permuted probes, risk .05": Entry(fitted(lambda draw, seed: RFE(stop=risk_probe(seed, probes="permuted")))),
