@@ -1,4 +1,4 @@
-"""The law of the best irrelevant candidate, by permutation: no Gaussian assumption on either side."""
+"""The law of the best candidate without a part in the target, by permutation: no Gaussian assumption on either side."""
 
 from __future__ import annotations
 
