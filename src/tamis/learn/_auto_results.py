@@ -217,7 +217,7 @@ def _choice_in_words(verdict: Verdict, n_kept: int, n_columns: int, prefer: str)
     told = f"{chosen} (cross-validated score {score[chosen.key]:.4g})"
     if chosen.key == verdict.best.key:
         why = "the best of all"
-    elif score[chosen.key] < score[verdict.best.key] and chosen.ranker == ALL:
+    elif verdict.needs_support and chosen.ranker == ALL:
         why = f"fewer features are not better by enough with so few rows (the best: {verdict.best}, {score[verdict.best.key]:.4g})"
     else:
         share = {"balanced": "half a", "small": "one"}.get(prefer, "half a")

@@ -29,6 +29,7 @@ from tamis.rank.univariate._fisher_score import FisherScore
 ALL = "all"
 _FEW_CLASSES = 4
 _MOST_STEPS = 100_000  # of libsvm, that no fit goes on for ever
+_LEAVES = 15
 _ALPHAS = np.logspace(-3, 4, 15)
 
 
@@ -86,6 +87,8 @@ class ModelEntry:
         Place among models of equal worth, the simplest first.
     row_exponent, column_exponent : float
         How its cost grows.
+    is_costly : bool
+        Whether it is tried after all that are not.
     """
 
     name: str
@@ -96,6 +99,7 @@ class ModelEntry:
     simplicity: int = 0
     row_exponent: float = 1.0
     column_exponent: float = 1.0
+    is_costly: bool = False
 
     @property
     def label(self) -> str:
@@ -231,9 +235,9 @@ class _Neighbors:
 
 def _make_boosting(problem: Problem) -> BaseEstimator:
     if problem.task == "regression":
-        return HistGradientBoostingRegressor(early_stopping=False, random_state=problem.random_state)
+        return HistGradientBoostingRegressor(early_stopping=False, max_leaf_nodes=_LEAVES, random_state=problem.random_state)
     return HistGradientBoostingClassifier(
-        early_stopping=False, class_weight=_weights(problem), random_state=problem.random_state
+        early_stopping=False, max_leaf_nodes=_LEAVES, class_weight=_weights(problem), random_state=problem.random_state
     )
 
 
@@ -261,7 +265,7 @@ MODELS: tuple[ModelEntry, ...] = (
     ModelEntry("rbf-svm", "C=10", _make_rbf(10.0, 1.0), _always, (), 3, 2.0, 1.0),
     ModelEntry("rbf-svm", "C=10, wide", _make_rbf(10.0, 4.0), _always, (), 3, 2.0, 1.0),
     ModelEntry("rbf-svm", "C=100, wide", _make_rbf(100.0, 10.0), _always, (), 3, 2.0, 1.0),
-    ModelEntry("boosting", "", _make_boosting, _few_classes, _AS_IT_IS, 4, 1.0, 1.0),
+    ModelEntry("boosting", "", _make_boosting, _few_classes, _AS_IT_IS, 4, 1.0, 1.0, True),
 )
 
 
@@ -287,7 +291,7 @@ def choose_models(given: Any) -> list[ModelEntry]:
     names = list(dict.fromkeys(entry.name for entry in MODELS))
     chosen, extra = _choose("models", given, names, BaseEstimator)
     known = [entry for entry in MODELS if entry.name in chosen]
-    found = known + [ModelEntry(name, "", _Given(model), _always, (), 5, 2.0, 1.0) for name, model in extra.items()]
+    found = known + [ModelEntry(name, "", _Given(model), _always, (), 5, 2.0, 1.0, True) for name, model in extra.items()]
     if not found:
         raise ValueError("models leaves no model: give at least one, such as models=['ridge']")
     return found

@@ -105,23 +105,32 @@ class Race:
         self.configurations: list[Configuration] = []
         self.was_halved = False
         self.dropped: set[str] = set()
+        self._may_be_chosen: dict[str, Configuration] = {}
 
     # the plan
 
     def run(self) -> Iterator[str]:
         """Everything there is to do, one step after the other; each tells what was done."""
-        first = with_all(self.data.n_columns, list(self.models.values()), self.scalings)
-        exempt = frozenset(each.key for each in first[:1])
-        yield from self._run_wave(first, exempt)
+        entries = list(self.models.values())
+        cheap = [entry for entry in entries if not entry.is_costly] or entries
+        costly = [entry for entry in entries if entry not in cheap]
+        first = with_all(self.data.n_columns, cheap, self.scalings)
+        yield from self._run_wave(first, frozenset(each.key for each in first[:1]))
         if not self.complete():  # with too little time, or where the first model fails: whatever works
             for configuration in first:
                 yield from self._run_wave([configuration], frozenset({configuration.key}))
                 if self.complete():
                     break
-        scaling_of = self._best_scalings(first)
-        models = list(self.models.values())
+        yield from self._run_rankers(cheap, first)
+        if costly:
+            last = with_all(self.data.n_columns, costly, self.scalings)
+            yield from self._run_wave(last, frozenset())
+            yield from self._run_rankers(costly, last)
+
+    def _run_rankers(self, models: list[ModelEntry], with_all_features: list[Configuration]) -> Iterator[str]:
+        scaling_of, sizes = self._best_scalings(with_all_features), grid(self.data.n_columns)
         for ranker in self.rankers:
-            yield from self._run_wave(with_ranker(ranker, grid(self.data.n_columns), models, scaling_of), frozenset())
+            yield from self._run_wave(with_ranker(ranker, sizes, models, scaling_of), frozenset())
 
     def _best_scalings(self, wave: Sequence[Configuration]) -> dict[str, str]:
         """For each model the scaling with the least loss on the most folds."""
@@ -231,6 +240,8 @@ class Race:
             if outcome.was_run:
                 self.ledger.outputs[configuration.key, fold] = outcome
                 self.costs.observe(configuration.model, n_rows, outcome.n_columns, outcome.seconds)
+            if self.ledger.n_folds(configuration.key, len(self.folds)) == len(self.folds):
+                self._may_be_chosen[configuration.key] = configuration
 
     # time
 
@@ -245,9 +256,12 @@ class Race:
     def _reserve(self) -> float:
         """Seconds that the final fit on all rows may take, whichever configuration is chosen."""
         grown = (len(self.folds) / max(1, len(self.folds) - 1)) ** 2
-        ranking = max((each.seconds for each in self.ledger.orders.values()), default=0.0)
-        model = max((each.seconds for each in self.ledger.outputs.values()), default=0.0)
-        return max(_LEAST_RESERVE * self.budget, _FINAL_SAFETY * grown * (ranking + model))
+        longest = 0.0
+        for each in self._may_be_chosen.values():
+            model = max(self.ledger.outputs[each.key, fold].seconds for fold in range(len(self.folds)))
+            ranking = [self.ledger.orders[each.ranker, fold].seconds for fold in range(len(self.folds)) if each.ranker != ALL]
+            longest = max(longest, model + max(ranking, default=0.0))
+        return max(_LEAST_RESERVE * self.budget, _FINAL_SAFETY * grown * longest)
 
     # results
 

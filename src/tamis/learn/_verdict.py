@@ -36,6 +36,8 @@ class Verdict:
         Nothing does better than guessing.
     within : ndarray of bool
         Complete configurations within one standard error of the best.
+    needs_support : bool
+        Whether there are so few rows that fewer features than all had to be better.
     """
 
     chosen: tuple[Configuration, ...]
@@ -47,6 +49,7 @@ class Verdict:
     estimate: Estimate
     is_noise: bool
     within: np.ndarray
+    needs_support: bool
 
 
 def judge(
@@ -101,6 +104,7 @@ def judge(
         estimate=estimate,
         is_noise=not is_better,
         within=pairs[:, 0] <= pairs[:, 1] + 1e-12,
+        needs_support=chooser.rule.needs_support,
     )
 
 
