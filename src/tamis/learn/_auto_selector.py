@@ -115,7 +115,8 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
     alternatives_ : list of Alternative
         Configurations within one standard error of the best that keep other sets.
     groups_ : dict
-        For each kept feature those that are linearly the same up to a tenth of the variance.
+        For each kept feature those that are linearly the same up to a tenth of the variance; empty where more than
+        1000 are kept.
     stability_ : ndarray of shape (n_features_,)
         Share of the folds in which each kept feature is selected.
     n_features_in_, feature_names_in_
