@@ -13,6 +13,7 @@ BENCHES = {
     "agnos": "bench.papers.agnos",
     "dimension": "bench.papers.dimension",
     "tables": "bench.tables.selection",
+    "auto": "bench.auto.selection",
     "gram-schmidt-speed": "bench.speed.gram_schmidt",
     "rfe-speed": "bench.speed.rfe",
     "sparse-speed": "bench.speed.sparse",
