@@ -87,10 +87,11 @@ def compete(source: Source, task: Task, n_splits: int, budget: float) -> Outcome
     claims: dict[str, list[Claim]] = {name: [] for name in PREFERENCES}
     for seed in range(n_splits):
         X, X_test, y, y_test = split(task, seed)
-        for fitted in race(X, y, budget, random_state=seed):
+        given = {"scoring": "r2" if task.is_quantity else "accuracy", "random_state": seed}
+        for fitted in race(X, y, budget, **given):
             judged[fitted.name].append(judge(fitted, X_test, y_test, task.is_quantity))
             claims[fitted.name].append(claim(fitted.predictor, X_test, y_test))
-        for fitted in (all_features(X, y, budget, random_state=seed), *by_hand(X, y, task.is_quantity)):
+        for fitted in (all_features(X, y, budget, **given), *by_hand(X, y, task.is_quantity)):
             judged[fitted.name].append(judge(fitted, X_test, y_test, task.is_quantity))
     return Outcome(source, task.X.shape, task.kind, judged, claims)
 
