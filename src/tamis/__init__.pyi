@@ -1,4 +1,5 @@
 # The public names, one line each; __init__.py loads them on first use.
+from tamis.learn._auto_selector import AutoSelector as AutoSelector
 from tamis.learn._infinite_svm import InfiniteSVM as InfiniteSVM
 from tamis.learn._ofw_classifier import OFWClassifier as OFWClassifier
 from tamis.rank.backward._optimal_brain_damage import OptimalBrainDamage as OptimalBrainDamage

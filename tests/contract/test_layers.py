@@ -22,7 +22,7 @@ ALLOWED = {
     "dimension": {"kernels", "base"},
     "dictionary": {"kernels", "base"},
     "table": {"kernels", "engine", "base", "rank", "stop"},
-    "learn": METHODS,
+    "learn": METHODS | {"table"},
     "assess": METHODS | {"learn", "table"},
     "plots": METHODS | {"learn", "table", "assess"},
     "report": METHODS | {"learn", "table", "assess", "plots"},

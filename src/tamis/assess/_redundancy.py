@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -12,11 +12,9 @@ from tamis.assess._support import as_support, check_names, is_selector
 from tamis.assess._tables import read_table
 from tamis.base import Ranking
 from tamis.base._validation import known_names
-from tamis.kernels.arrays.blocks import blocks
-from tamis.kernels.arrays.columns import Columns, as_columns, to_numpy
+from tamis.kernels.arrays.columns import as_columns, to_numpy
+from tamis.kernels.arrays.correlations import squared_correlations
 from tamis.kernels.arrays.tolerances import ROUNDING
-
-_BLOCK = 2**23  # correlations held at once
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,7 @@ def redundancy(
     covered = ~varies
     covered[kept] = True
     groups = []
-    for s, r2 in zip(kept.tolist(), _squared_correlations(columns, kept, varies), strict=True):
+    for s, r2 in zip(kept.tolist(), squared_correlations(columns, kept, varies), strict=True):
         near = np.flatnonzero(r2 >= threshold - rounding)
         covered[near] = True
         near = near[near != s]
@@ -134,19 +132,6 @@ def redundancy(
         similarity = sorted_near.scores[sorted_near.order].tolist()
         groups.append(RedundancyGroup(s, names[s], tuple(found), tuple(names[f] for f in found), tuple(similarity)))
     return Redundancy(tuple(groups), int(np.count_nonzero(~covered)), threshold)
-
-
-def _squared_correlations(columns: Columns, kept: np.ndarray, varies: np.ndarray) -> Iterator[np.ndarray]:
-    """Squared correlation of every feature with each kept one in turn; zero where either is constant."""
-    norm = np.sqrt(np.where(varies, to_numpy(columns.norm2), 1.0))
-    for some in blocks(kept.size, _BLOCK // norm.size):
-        block = kept[some]
-        # the kept columns are scaled before the product: their squares may not fit the table's precision
-        unit = columns.columns(block) / columns.as_array(norm[block])[None, :]
-        correlation = to_numpy(columns.dot(unit)) / norm[:, None]
-        correlation[~varies] = 0.0
-        correlation[:, ~varies[block]] = 0.0
-        yield from np.minimum(correlation.T**2, 1.0)
 
 
 def _settle_names(n_features: int, given: Sequence[str] | None, of_table: list[str] | None, support: Any) -> list[str]:

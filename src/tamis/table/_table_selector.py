@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tamis._sklearn import HasMethods, InvalidParameterError, StrOptions, fit_context
 from tamis.base import GROUPS_CONSTRAINT, Ranker, StopDecision
@@ -37,12 +36,13 @@ from tamis.table._encode_files import encode_dask, encode_files
 from tamis.table._encoded import Encoded
 from tamis.table._findings import Findings
 from tamis.table._outside_encoder import encode_by
-from tamis.table._source import Source, enumerate_names, read_source
+from tamis.table._source import Source, read_source
+from tamis.table._source_columns import ReadsTables, take_columns
 from tamis.table._summary import summary_by_source
 from tamis.table._target import read_target
 
 
-class TableSelector(SelectorMixin, BaseEstimator):
+class TableSelector(SelectorMixin, ReadsTables):
     r"""Select the columns of a table of mixed types with any ranker.
 
     Source column :math:`j` of the table, whatever it holds, is encoded as numbers :math:`Z_j` of one or more columns;
@@ -248,22 +248,6 @@ class TableSelector(SelectorMixin, BaseEstimator):
     def _ranker(self) -> Ranker:
         return GramSchmidt() if self.ranker is None else self.ranker
 
-    def _read_input(self, X: Any, *, reset: bool) -> Any:
-        """Check names and shape; arrays are validated, frames and mappings come back as they are."""
-        if isinstance(X, Mapping) and not sparse.issparse(X):  # some sparse formats are mappings
-            names = np.array([str(name) for name in X], dtype=object)
-            if reset:
-                self.feature_names_in_, self.n_features_in_ = names, names.size
-            elif not np.array_equal(names, self.feature_names_in_):
-                raise ValueError(f"X must have the columns given to fit: {enumerate_names(self.feature_names_in_)}")
-            return X
-        if nw.dependencies.is_into_dataframe(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return X
-        return validate_data(
-            self, X, reset=reset, dtype=None, ensure_all_finite=False, ensure_min_samples=2 if reset else 1
-        )
-
     def _encode(self, X: Any, source: Source, y: np.ndarray | None, ranker: Ranker, rows: np.ndarray | None) -> Encoded:
         """The table that the ranker sees; rows of weight zero are zero there and count nowhere."""
         if self.missing == "error":
@@ -342,10 +326,8 @@ class TableSelector(SelectorMixin, BaseEstimator):
         if is_dask(X):
             return take_dask_columns(self, X, self.support_)
         X = self._read_input(X, reset=False)
-        if isinstance(X, Mapping):
-            return {name: values for kept, (name, values) in zip(self.support_, X.items(), strict=True) if kept}
-        if nw.dependencies.is_into_dataframe(X):
-            return nw.from_native(X, eager_only=True)[:, np.flatnonzero(self.support_).tolist()].to_native()
+        if isinstance(X, Mapping) or nw.dependencies.is_into_dataframe(X):
+            return take_columns(X, np.flatnonzero(self.support_))
         return self._transform(X)
 
     def feature_name(self, j: int) -> str:

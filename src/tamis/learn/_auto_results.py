@@ -1,0 +1,227 @@
+"""What was tried, what would do as well, and why the choice is what it is: for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tamis.base._summary import as_frame
+from tamis.kernels.arrays.columns import as_columns
+from tamis.kernels.arrays.correlations import squared_correlations
+from tamis.learn._configurations import Configuration
+from tamis.learn._learning_table import LearningTable
+from tamis.learn._portfolio import ALL
+from tamis.learn._race import Race
+from tamis.learn._verdict import Verdict
+
+_INTERCHANGEABLE = 0.9  # squared correlation
+_MOST_ALTERNATIVES = 10
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A configuration that is as good, with another set of features.
+
+    Attributes
+    ----------
+    ranker, model : str
+    n_features : int
+    features : list of str
+        By the rankings of the folds together, where the ranker was not run on all rows.
+    score : float
+        Cross-validated.
+    """
+
+    ranker: str
+    model: str
+    n_features: int
+    features: list[str]
+    score: float
+
+
+class Results(Mapping[str, list[Any]]):
+    """One row per configuration, as columns by name; :meth:`frame` gives them as a data frame.
+
+    Parameters
+    ----------
+    columns : dict of str to list
+    library : str or None
+        Of the data frame.
+    """
+
+    def __init__(self, columns: dict[str, list[Any]], library: str | None) -> None:
+        self._columns, self._library = columns, library
+
+    def __getitem__(self, name: str) -> list[Any]:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def frame(self) -> Any:
+        """A data frame of the library of the table given to ``fit``, else of pandas or polars, else a dict."""
+        return as_frame(dict(self._columns), self._library)
+
+
+def tabulate(race: Race, verdict: Verdict, library: str | None) -> Results:
+    """Every configuration with what became of it, in the order in which they were to run."""
+    place = {each.key: i for i, each in enumerate(verdict.complete)}
+    chosen = {each.key for each in verdict.chosen}
+    seconds, folds, errors = _by_key(race)
+    rows = [_row(each, place, verdict, len(race.folds), seconds, folds, errors, race.dropped) for each in race.configurations]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    columns["chosen"] = [each.key in chosen and not verdict.is_noise for each in race.configurations]
+    return Results(columns, library)
+
+
+def _by_key(race: Race) -> tuple[dict[str, float], dict[str, int], dict[str, str]]:
+    """Seconds, number of folds and first error of every configuration."""
+    seconds: dict[str, float] = {}
+    folds: dict[str, int] = {}
+    errors: dict[str, str] = {}
+    for (key, _), outcome in race.ledger.outputs.items():
+        seconds[key] = seconds.get(key, 0.0) + outcome.seconds
+        folds[key] = folds.get(key, 0) + (outcome.output is not None)
+        if outcome.error:
+            errors.setdefault(key, outcome.error)
+    return seconds, folds, errors
+
+
+def _row(
+    each: Configuration,
+    place: Mapping[str, int],
+    verdict: Verdict,
+    n_folds: int,
+    seconds: Mapping[str, float],
+    folds: Mapping[str, int],
+    errors: Mapping[str, str],
+    dropped: set[str],
+) -> dict[str, Any]:
+    i = place.get(each.key)
+    status = "complete" if i is not None else "failed" if each.key in errors else "dropped"
+    if status == "dropped" and each.key not in dropped:
+        status = "not run"
+    return {
+        "ranker": each.ranker,
+        "scaling": each.scaling,
+        "model": each.model,
+        "n_features": each.n_features,
+        "score": float("nan") if i is None else float(verdict.scores[i]),
+        "standard_error": float("nan") if i is None else float(verdict.errors[i]),
+        "n_folds": folds.get(each.key, 0),
+        "seconds": seconds.get(each.key, 0.0),
+        "status": status,
+        "error": errors.get(each.key, ""),
+        "chosen": False,
+        "within_one_se": i is not None and bool(verdict.within[i]),
+    }
+
+
+def find_alternatives(
+    race: Race, verdict: Verdict, orders: Mapping[str, np.ndarray], kept: np.ndarray, names: Sequence[str]
+) -> list[Alternative]:
+    """Configurations within one standard error of the best that keep other sets, the best first, each set once."""
+    seen = {frozenset(kept.tolist())}
+    found = []
+    for i in np.argsort(-verdict.scores, kind="stable").tolist():
+        each = verdict.complete[i]
+        if not verdict.within[i] or len(found) == _MOST_ALTERNATIVES:
+            continue
+        features = features_of(race, each, orders)
+        if (as_set := frozenset(features.tolist())) not in seen:
+            seen.add(as_set)
+            called = [names[j] for j in features.tolist()]
+            found.append(Alternative(each.ranker, each.model, len(called), called, float(verdict.scores[i])))
+    return found
+
+
+def features_of(race: Race, configuration: Configuration, orders: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Features of a configuration: by the ranking on all rows, or else by the mean rank over the folds."""
+    n_columns, ranker = race.data.n_columns, configuration.ranker
+    if ranker == ALL:
+        return np.arange(n_columns)
+    order = orders.get(ranker)
+    if order is None:
+        total = np.zeros(n_columns)
+        for fold in range(len(race.folds)):
+            ranked = np.asarray(race.ledger.orders[ranker, fold].output)
+            ranks = np.full(n_columns, n_columns)
+            ranks[ranked] = np.arange(ranked.size)
+            total += ranks
+        order = np.argsort(total, kind="stable")
+    return order[: configuration.n_features]
+
+
+def selection_shares(race: Race, chosen: Sequence[Configuration], kept: np.ndarray) -> np.ndarray:
+    """Share of the folds in which each kept feature is selected, by any of the configurations chosen."""
+    count = np.zeros(race.data.n_columns)
+    for fold in range(len(race.folds)):
+        selected = np.zeros(race.data.n_columns, dtype=bool)
+        for each in chosen:
+            if each.ranker == ALL:
+                selected[:] = True
+            else:
+                selected[np.asarray(race.ledger.orders[each.ranker, fold].output)[: each.n_features]] = True
+        count += selected
+    return count[kept] / len(race.folds)
+
+
+def interchangeable(data: LearningTable, kept: np.ndarray, names: Sequence[str]) -> dict[str, list[str]]:
+    """For every kept feature the others whose numbers it explains by 90 % or more, the most similar first."""
+    fold = data.all_rows()
+    columns = as_columns(fold.train)
+    varies = np.asarray(columns.norm2) > 0
+    encoded = fold.columns_of(kept)
+    best = np.zeros((kept.size, data.n_columns))
+    row_of = {int(place): row for row, place in enumerate(kept)}
+    for column, r2 in zip(encoded.tolist(), squared_correlations(columns, encoded, varies), strict=True):
+        np.maximum.at(best[row_of[int(fold.places[column])]], fold.places, r2)
+    found = {}
+    for row, place in enumerate(kept.tolist()):
+        near = np.flatnonzero(best[row] >= _INTERCHANGEABLE)
+        near = near[near != place]
+        found[names[place]] = [names[j] for j in near[np.argsort(-best[row][near], kind="stable")].tolist()]
+    return found
+
+
+def explain(
+    race: Race, verdict: Verdict, n_kept: int, *, prefer: str, confidence: float, seconds: float, notes: Sequence[str]
+) -> str:
+    """Why, in words."""
+    estimate, metric = verdict.estimate, race.metric
+    n_complete, n_all = len(verdict.complete), len(race.configurations)
+    interval = f"{estimate.value:.3g} ({confidence:.0%} interval {estimate.low:.3g} to {estimate.high:.3g})"
+    if verdict.is_noise:
+        said = (
+            f"nothing is kept: no configuration is better than guessing; {metric.words} of the choice on rows it did not "
+            f"see is {interval}, and {estimate.chance:.3g} by guessing"
+        )
+    else:
+        said = f"{_choice_in_words(verdict, n_kept, race.data.n_columns, prefer)}; {metric.words} of the choice on rows it "
+        said += f"did not see is {interval}, and {estimate.chance:.3g} by guessing"
+    ran = f"{n_complete} of {n_all} configurations ran on all folds, {seconds:.3g} of {race.budget:g} s were used"
+    return "; ".join([said, ran, *notes])
+
+
+def _choice_in_words(verdict: Verdict, n_kept: int, n_columns: int, prefer: str) -> str:
+    if len(verdict.chosen) > 1:
+        return f"a vote of the {len(verdict.chosen)} best configurations, which keep {n_kept} of {n_columns} features together"
+    chosen = verdict.chosen[0]
+    score = dict(zip((each.key for each in verdict.complete), verdict.scores.tolist(), strict=True))
+    told = f"{chosen} (cross-validated score {score[chosen.key]:.4g})"
+    if chosen.key == verdict.best.key:
+        why = "the best of all"
+    elif verdict.needs_support and chosen.ranker == ALL:
+        why = f"fewer features are not better by enough with so few rows (the best: {verdict.best}, {score[verdict.best.key]:.4g})"
+    else:
+        share = {"balanced": "half a", "small": "one"}.get(prefer, "half a")
+        why = f"the fewest within {share} standard error of the best ({verdict.best}, {score[verdict.best.key]:.4g})"
+    if verdict.reference is not None and chosen.ranker != ALL:
+        why += f"; all features do {score[verdict.reference.key]:.4g} at best, with {verdict.reference.model}"
+    return f"{told}: {why}"

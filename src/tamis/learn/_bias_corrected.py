@@ -1,0 +1,118 @@
+"""How well the chosen configuration will do, corrected for its having been chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tamis.learn._metrics import Metric
+
+_BLOCK = 2**23  # entries of a block of bootstrap counts
+
+Chooser = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How well the fitted estimator will do on rows it has not seen.
+
+    Attributes
+    ----------
+    metric : str
+        Name of the score, higher is better.
+    value : float
+        Corrected for the choice among configurations.
+    low, high : float
+        Interval.
+    naive : float
+        Cross-validated score of what was chosen, as if it had been the only configuration: mostly too high.
+    chance : float
+        Score of guessing without a look at the features.
+    n_rows : int
+        Rows behind the estimate.
+    """
+
+    metric: str
+    value: float
+    low: float
+    high: float
+    naive: float
+    chance: float
+    n_rows: int
+
+
+def draw_counts(
+    n_rows: int, n_draws: int, row_groups: np.ndarray | None, rng: np.random.RandomState
+) -> Iterator[np.ndarray]:
+    """How often each row is in bootstrap samples, in blocks of samples; groups of rows are drawn as a whole."""
+    group = np.arange(n_rows) if row_groups is None else np.unique(row_groups, return_inverse=True)[1].ravel()
+    n_groups = int(group.max()) + 1
+    step = max(1, _BLOCK // n_rows)
+    for start in range(0, n_draws, step):
+        n = min(step, n_draws - start)
+        drawn = np.stack([np.bincount(rng.randint(n_groups, size=n_groups), minlength=n_groups) for _ in range(n)])
+        yield drawn[:, group].astype(float)
+
+
+def bootstrap_scores(
+    metric: Metric,
+    y: np.ndarray,
+    choose_losses: Chooser,
+    *,
+    judged: np.ndarray,
+    n_draws: int,
+    row_groups: np.ndarray | None,
+    rng: np.random.RandomState,
+) -> np.ndarray:
+    r"""Score, on the rows left out, of what each bootstrap sample of the rows would have chosen.
+
+    .. math:: s_b = s\big(\text{rows not in } b; \; \hat\jmath(\text{rows in } b)\big), \qquad b = 1..B
+
+    with :math:`\hat\jmath` the whole choice (bootstrap bias-corrected cross-validation, Tsamardinos, Greasidou and
+    Borboudakis 2018). Nothing is trained: predictions of all configurations for rows they had not seen are at hand.
+
+    Parameters
+    ----------
+    metric : Metric
+    y : ndarray
+    choose_losses : function(scales, counts) -> ndarray of shape (n_samples, n_rows)
+        Losses of all rows under what each sample chooses.
+    judged : ndarray of bool of shape (n_rows,)
+        Rows that may be scored: those by which no configuration was dropped.
+    n_draws : int
+    row_groups : ndarray or None
+    rng : RandomState
+
+    Returns
+    -------
+    ndarray of shape (n_draws,)
+        Fewer where a sample leaves out too little to be scored.
+    """
+    scores = []
+    for counts in draw_counts(y.size, n_draws, row_groups, rng):
+        losses = choose_losses(metric.scales(y, counts), counts)
+        out = ((counts == 0) & judged[None, :]).astype(float)
+        usable = _can_be_scored(metric, y, out)
+        scales = metric.scales(y, out)
+        scores.append(metric.score((scales * losses).sum(axis=1))[usable])
+    return np.concatenate(scores)
+
+
+def _can_be_scored(metric: Metric, y: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Samples that leave out rows of every class, or rows whose target varies."""
+    if metric.task == "classification" and metric.name != "accuracy":
+        return np.all([out[:, y == code].any(axis=1) for code in np.unique(y)], axis=0)
+    if metric.name == "r2":
+        return out.sum(axis=1) > 2
+    return out.any(axis=1)
+
+
+def summarize(
+    metric: Metric, scores: np.ndarray, *, naive: float, chance: float, confidence: float, n_rows: int
+) -> Estimate:
+    """Mean and percentiles of bootstrap scores."""
+    low, high = np.quantile(scores, [(1 - confidence) / 2, (1 + confidence) / 2]) if scores.size else (np.nan, np.nan)
+    value = float(scores.mean()) if scores.size else float("nan")
+    return Estimate(metric.name, value, float(low), float(high), float(naive), float(chance), n_rows)

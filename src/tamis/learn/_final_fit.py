@@ -1,0 +1,95 @@
+"""What was chosen, fitted to all rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.pipeline import Pipeline
+
+from tamis.learn._configurations import Configuration
+from tamis.learn._fold_work import make_pipeline_of, rank
+from tamis.learn._learning_table import LearningTable
+from tamis.learn._portfolio import ALL, ModelEntry, Problem, RankerEntry
+from tamis.learn._vote import VoteOfPipelines
+from tamis.table._source import Source
+from tamis.table._source_columns import take_columns
+from tamis.table._table_encoder import TableEncoder
+
+
+@dataclass(frozen=True)
+class Final:
+    """The fitted estimator and what it keeps.
+
+    Attributes
+    ----------
+    support : ndarray of bool
+        Source columns.
+    order : ndarray
+        Source columns by the ranking on all rows, those kept first.
+    orders : dict
+        The ranking on all rows of each ranker that was run on them.
+    estimator : predictor
+    """
+
+    support: np.ndarray
+    order: np.ndarray
+    orders: dict[str, np.ndarray]
+    estimator: Any
+
+
+def fit_final(
+    data: LearningTable,
+    chosen: Sequence[Configuration],
+    rankers: Mapping[str, RankerEntry],
+    models: Mapping[str, ModelEntry],
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+) -> Final:
+    """Rank all rows, and train each configuration chosen on the columns it keeps of ``X``."""
+    n_columns = data.n_columns
+    everything, orders = np.arange(n_columns), {}
+    fold = data.all_rows() if any(each.ranker != ALL for each in chosen) else None
+    for name in dict.fromkeys(each.ranker for each in chosen if each.ranker != ALL):
+        orders[name] = rank(rankers[name], problem, fold)  # type: ignore[arg-type]
+    kept = [everything if each.ranker == ALL else np.sort(orders[each.ranker][: each.n_features]) for each in chosen]
+    union = np.unique(np.concatenate(kept))
+    support = np.isin(everything, union)
+    pipelines = [
+        _fit_pipeline(data, models[each.model], each, problem, take_columns(X, places), y)
+        for each, places in zip(chosen, kept, strict=True)
+    ]
+    is_vote = len(chosen) > 1
+    classes = np.unique(y) if problem.task == "classification" else None
+    places = [np.searchsorted(union, each) for each in kept]
+    estimator = VoteOfPipelines(pipelines, places, classes) if is_vote else pipelines[0]
+    return Final(support, _arrange(support, orders, chosen), orders, estimator)
+
+
+def fit_guess(task: str, y: np.ndarray) -> Any:
+    """What guesses without a look at the features."""
+    guess = DummyClassifier(strategy="prior") if task == "classification" else DummyRegressor()
+    return guess.fit(np.zeros((y.size, 1)), y)
+
+
+def _fit_pipeline(
+    data: LearningTable, model: ModelEntry, configuration: Configuration, problem: Problem, X: Any, y: np.ndarray
+) -> Pipeline:
+    pipeline = make_pipeline_of(model, configuration, problem)
+    if isinstance(data.table, Source):
+        pipeline = Pipeline([("encode", TableEncoder(task=data.task)), *pipeline.steps])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pipeline.fit(X, y)
+
+
+def _arrange(support: np.ndarray, orders: Mapping[str, np.ndarray], chosen: Sequence[Configuration]) -> np.ndarray:
+    """All columns that are ranked or kept, those kept first; where all are kept, in the order of the table."""
+    first = next((orders[each.ranker] for each in chosen if each.ranker in orders), np.empty(0, dtype=int))
+    kept_first = np.concatenate([first[support[first]], np.setdiff1d(np.flatnonzero(support), first)])
+    return np.concatenate([kept_first, first[~support[first]]]).astype(int)

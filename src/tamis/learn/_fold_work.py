@@ -1,0 +1,198 @@
+"""What is done in one fold: rank on its training rows, train configurations, and predict its test rows."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from tamis.base import Ranker, fresh
+from tamis.learn._configurations import Configuration
+from tamis.learn._costs import Costs, Guard
+from tamis.learn._learning_table import Fold, LearningTable
+from tamis.learn._portfolio import ModelEntry, Problem, RankerEntry
+from tamis.learn._scalings import make_scaler
+from tamis.table._by_source import first_of_each
+
+_SMALL_FIT = 100_000  # entries of a table on which any fit is tried without asking what it costs
+_PILOT_ROWS, _PILOT_COLUMNS = 300, 100
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a fit: predictions, or why there are none.
+
+    Attributes
+    ----------
+    output : ndarray or None
+        Predictions of test rows, or for a ranking its order.
+    seconds : float
+    error : str
+    n_columns : int
+        Of the table that was learned from.
+    was_run : bool
+        False where there was no time for it.
+    """
+
+    output: np.ndarray | None
+    seconds: float = 0.0
+    error: str = ""
+    n_columns: int = 0
+    was_run: bool = True
+
+
+NOT_RUN = Outcome(None, was_run=False)
+
+
+def rank(entry: RankerEntry, problem: Problem, fold: Fold) -> np.ndarray:
+    """Source columns, the best first; those that the ranker leaves out are not in it."""
+    ranker: Ranker = fresh(entry.make(problem), stop=None)
+    parameters = ranker.get_params(deep=False)
+    if "random_state" in parameters:
+        ranker.set_params(random_state=problem.random_state)
+    if "groups" in ranker.provides and np.unique(fold.places).size < fold.places.size:
+        ranker.set_params(groups=fold.places.tolist())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ranker.fit(fold.train, fold.y)
+    return first_of_each(fold.places[np.asarray(ranker.order_)])
+
+
+def rank_fold(
+    data: LearningTable,
+    entry: RankerEntry,
+    problem: Problem,
+    train: np.ndarray,
+    test: np.ndarray,
+    costs: Costs,
+    guard: Guard,
+) -> Outcome:
+    """The ranking of one fold, if there is time for it."""
+    fold = data.fold(train, test)
+    n_rows, n_columns = fold.train.shape
+    exponents = (entry.row_exponent, entry.column_exponent)
+    if guard.end < np.inf and not costs.predict(entry.name, *fold.train.shape, exponents) and _is_large(fold):
+        small = _part(fold, problem)
+        started = time.perf_counter()
+        _attempt(lambda: rank(entry, problem, small))
+        costs.observe(entry.name, *small.train.shape, time.perf_counter() - started)
+    if not guard.allows(costs.predict(entry.name, n_rows, n_columns, exponents)):
+        return NOT_RUN
+    return _timed(lambda: rank(entry, problem, fold), n_columns)
+
+
+def predict_fold(
+    data: LearningTable,
+    configurations: Sequence[Configuration],
+    models: Mapping[str, ModelEntry],
+    problem: Problem,
+    output: str,
+    order: np.ndarray | None,
+    train: np.ndarray,
+    test: np.ndarray,
+    costs: Costs,
+    guard: Guard,
+    exempt: frozenset[str] = frozenset(),
+) -> list[Outcome]:
+    """Predictions of the test rows by each configuration for which there is time.
+
+    ``order`` is the ranking of the training rows, None where all features are kept; configurations whose key is
+    ``exempt`` are run whatever they cost.
+    """
+    if guard.end - guard.clock() <= 0 and not any(each.key in exempt for each in configurations):
+        return [NOT_RUN] * len(configurations)
+    fold, outcomes = data.fold(train, test), []
+    for configuration in configurations:
+        model = models[configuration.model]
+        part = fold if order is None else _keep(fold, order[: configuration.n_features])
+        n_rows, n_columns = part.train.shape
+        exponents = (model.row_exponent, model.column_exponent)
+        if configuration.key not in exempt:
+            if costs.predict(model.label, n_rows, n_columns, exponents) is None and _is_large(part):
+                _run_pilot(model, configuration, problem, part, costs)
+            if not guard.allows(costs.predict(model.label, n_rows, n_columns, exponents)):
+                outcomes.append(NOT_RUN)
+                continue
+        outcome = _timed(lambda c=configuration, m=model, p=part: _predict(m, c, problem, p, output), n_columns)
+        costs.observe(model.label, n_rows, n_columns, outcome.seconds)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def make_pipeline_of(model: ModelEntry, configuration: Configuration, problem: Problem) -> Pipeline:
+    """Scaling and model, not fitted."""
+    scaler = make_scaler(configuration.scaling, is_sparse=problem.is_sparse)
+    steps = [] if scaler is None else [("scale", scaler)]
+    return Pipeline([*steps, ("model", model.make(problem))])
+
+
+def _predict(
+    model: ModelEntry, configuration: Configuration, problem: Problem, fold: Fold, output: str
+) -> np.ndarray:
+    if fold.train.shape[1] == 0:
+        raise ValueError("no column of these can be encoded")
+    pipeline = make_pipeline_of(model, configuration, problem)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pipeline.fit(fold.train, fold.y)
+        if output == "decision":
+            return decision_values(pipeline, fold.test)
+        predicted = np.asarray(pipeline.predict(fold.test))
+    if output == "value" and not np.isfinite(predicted).all():
+        raise ValueError("predictions are not finite")
+    return predicted.astype(np.int32) if output == "label" else predicted.astype(float)
+
+
+def decision_values(pipeline: Any, X: Any) -> np.ndarray:
+    """How much speaks for the second of two classes."""
+    if hasattr(pipeline, "decision_function"):
+        return np.asarray(pipeline.decision_function(X), dtype=float)
+    return np.asarray(pipeline.predict_proba(X)[:, 1], dtype=float)
+
+
+def _keep(fold: Fold, kept: np.ndarray) -> Fold:
+    """The same fold with some of the source columns."""
+    columns = fold.columns_of(kept)
+    return Fold(fold.train[:, columns], fold.test[:, columns], fold.y, fold.places[columns])
+
+
+def _is_large(fold: Fold) -> bool:
+    entries = fold.train.nnz if hasattr(fold.train, "nnz") else fold.train.size
+    return entries > _SMALL_FIT
+
+
+def _part(fold: Fold, problem: Problem) -> Fold:
+    """Some rows and columns, on which a fit tells what one on all of them costs."""
+    rng = np.random.RandomState(problem.random_state)
+    rows = np.sort(rng.permutation(fold.y.size)[:_PILOT_ROWS])
+    columns = np.sort(rng.permutation(fold.train.shape[1])[:_PILOT_COLUMNS])
+    table = fold.train.tocsr()[rows].tocsc() if hasattr(fold.train, "tocsr") else fold.train[rows]
+    return Fold(table[:, columns], fold.test[:1, columns], fold.y[rows], fold.places[columns])
+
+
+def _run_pilot(
+    model: ModelEntry, configuration: Configuration, problem: Problem, fold: Fold, costs: Costs
+) -> None:
+    small = _part(fold, problem)
+    started = time.perf_counter()
+    _attempt(lambda: _predict(model, configuration, problem, small, "label"))
+    costs.observe(model.label, *small.train.shape, time.perf_counter() - started)
+
+
+def _attempt(run: Any) -> tuple[Any, str]:
+    """What a call gives, or what went wrong: one configuration that fails must not harm the others."""
+    try:
+        return run(), ""
+    except Exception as failure:
+        return None, f"{type(failure).__name__}: {failure}"
+
+
+def _timed(run: Any, n_columns: int) -> Outcome:
+    started = time.perf_counter()
+    output, error = _attempt(run)
+    return Outcome(output, time.perf_counter() - started, error, n_columns)

@@ -1,0 +1,337 @@
+"""Run configurations fold by fold, and drop early what falls behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from joblib import delayed
+
+from tamis.base import open_parallel
+from tamis.learn._choice import paired
+from tamis.learn._configurations import Configuration, grid, with_all, with_ranker
+from tamis.learn._costs import Costs, Guard
+from tamis.learn._fold_work import NOT_RUN, Outcome, predict_fold, rank_fold
+from tamis.learn._learning_table import LearningTable
+from tamis.learn._metrics import Metric
+from tamis.learn._portfolio import ALL, ModelEntry, Problem, RankerEntry
+
+_CHUNK = 6  # configurations of a task
+_HALVED_FROM = 300  # rows from which on the first fold is enough to drop configurations that merely rank low
+_FEWEST_LEFT, _SHARE_LEFT = 12, 1 / 3
+_DOMINATED = 2.0  # standard errors by which a configuration must be worse than the best to be dropped
+_FINAL_SAFETY = 1.3
+_LEAST_RESERVE = 0.05  # of the budget, for the choice and the final fit
+
+
+@dataclass
+class Ledger:
+    """What was found so far, by ranker and fold, and by configuration and fold."""
+
+    orders: dict[tuple[str, int], Outcome] = field(default_factory=dict)
+    outputs: dict[tuple[str, int], Outcome] = field(default_factory=dict)
+
+    def error(self, key: str) -> str:
+        """What went wrong with a configuration in some fold."""
+        return next((each.error for (other, _), each in self.outputs.items() if other == key and each.error), "")
+
+    def seconds(self, key: str) -> float:
+        """Spent on a configuration, without its rankings."""
+        return sum(each.seconds for (other, _), each in self.outputs.items() if other == key)
+
+    def n_folds(self, key: str, n_folds: int) -> int:
+        """In how many folds a configuration has predicted."""
+        return sum(self.predicted(key, fold) for fold in range(n_folds))
+
+    def predicted(self, key: str, fold: int) -> bool:
+        """Whether there are predictions of a configuration for a fold."""
+        outcome = self.outputs.get((key, fold))
+        return outcome is not None and outcome.output is not None
+
+
+class Race:
+    r"""Configurations in waves: all features with every model, then one ranker after the other.
+
+    Each wave runs on the first fold; there, and after the second, configurations are dropped that are worse than the best
+    of all so far by more than two standard errors of the paired difference over rows. On tables of 300 rows and more
+    all but the better third of a wave, and at least twelve, are dropped on the first fold too: rows of that fold do not
+    enter the estimate then, for what remains was chosen by them. What runs next depends on results only; time ends it
+    wherever it is.
+
+    Parameters
+    ----------
+    data : LearningTable
+    folds : list of (train, test)
+    rankers, models : lists of entries
+    scalings : list of str
+        Those that suit the table, the usual one first.
+    problem : Problem
+    metric : Metric
+    budget : float
+        Seconds from ``started``.
+    started : float
+        Of the clock.
+    n_jobs : int or None
+    ledger : Ledger
+        Holds what an earlier run has found.
+    clock : function, default=time.time
+    """
+
+    def __init__(
+        self,
+        data: LearningTable,
+        folds: Sequence[tuple[np.ndarray, np.ndarray]],
+        *,
+        rankers: Sequence[RankerEntry],
+        models: Sequence[ModelEntry],
+        scalings: Sequence[str],
+        problem: Problem,
+        metric: Metric,
+        budget: float,
+        started: float,
+        n_jobs: int | None,
+        ledger: Ledger,
+        clock: Any = time.time,
+    ) -> None:
+        self.data, self.folds, self.problem, self.metric = data, list(folds), problem, metric
+        self.rankers = {entry.name: entry for entry in rankers if entry.fits(problem)}
+        self.models = {entry.label: entry for entry in models if entry.fits(problem)}
+        self.scalings = scalings
+        self.budget, self.started, self.clock, self.n_jobs = budget, started, clock, n_jobs
+        self.ledger, self.costs = ledger, Costs()
+        self.configurations: list[Configuration] = []
+        self.was_halved = False
+        self.dropped: set[str] = set()
+        self._may_be_chosen: dict[str, Configuration] = {}
+
+    # the plan
+
+    def run(self) -> Iterator[str]:
+        """Everything there is to do, one step after the other; each tells what was done."""
+        entries = list(self.models.values())
+        cheap = [entry for entry in entries if not entry.is_costly] or entries
+        costly = [entry for entry in entries if entry not in cheap]
+        first = with_all(self.data.n_columns, cheap, self.scalings)
+        yield from self._run_wave(first, frozenset(each.key for each in first[:1]))
+        if not self.complete():  # with too little time, or where the first model fails: whatever works
+            for configuration in first:
+                yield from self._run_wave([configuration], frozenset({configuration.key}))
+                if self.complete():
+                    break
+        yield from self._run_rankers(cheap, first)
+        if costly:
+            last = with_all(self.data.n_columns, costly, self.scalings)
+            yield from self._run_wave(last, frozenset())
+            yield from self._run_rankers(costly, last)
+
+    def _run_rankers(self, models: list[ModelEntry], with_all_features: list[Configuration]) -> Iterator[str]:
+        scaling_of, sizes = self._best_scalings(with_all_features), grid(self.data.n_columns)
+        for ranker in self.rankers:
+            yield from self._run_wave(with_ranker(ranker, sizes, models, scaling_of), frozenset())
+
+    def _best_scalings(self, wave: Sequence[Configuration]) -> dict[str, str]:
+        """For each model the scaling with the least loss on the most folds."""
+        found: dict[str, tuple[int, float, str]] = {}
+        for configuration in wave:
+            rows, losses = self._losses_of([configuration])
+            n_folds = self.ledger.n_folds(configuration.key, len(self.folds))
+            mean = self._mean(rows, losses)[0] if n_folds else np.inf
+            entry = (-n_folds, float(mean), configuration.scaling)
+            usual = found.get(configuration.model)
+            if usual is None or entry[:2] < usual[:2]:
+                found[configuration.model] = entry
+        return {model: scaling for model, (_, _, scaling) in found.items()}
+
+    def _run_wave(self, wave: list[Configuration], exempt: frozenset[str]) -> Iterator[str]:
+        known = {each.key for each in self.configurations}
+        self.configurations += [each for each in wave if each.key not in known]
+        left = wave
+        for stage, folds in enumerate(self._stages()):
+            yield from self._run_stage(left, folds, exempt)
+            ran = [each for each in left if all(self.ledger.predicted(each.key, fold) for fold in folds)]
+            left = self._survivors(ran, folds, halve=stage == 0) if stage < 2 else ran
+            self.dropped |= {each.key for each in ran} - {each.key for each in left} - exempt
+            left = [each for each in ran if each.key not in self.dropped]
+            if not left:
+                return
+
+    def _stages(self) -> list[list[int]]:
+        """Folds that run before the next look at who falls behind."""
+        n_folds = len(self.folds)
+        return [stage for stage in ([0], [1], list(range(2, n_folds))) if stage and stage[0] < n_folds]
+
+    # running
+
+    def _run_stage(self, wave: Sequence[Configuration], folds: Sequence[int], exempt: frozenset[str]) -> Iterator[str]:
+        rankers = list(dict.fromkeys(each.ranker for each in wave if each.ranker != ALL))
+        wanted = [(name, fold) for name in rankers for fold in folds if (name, fold) not in self.ledger.orders]
+        yield from self._rank(wanted)
+        tasks = []
+        for fold in folds:
+            for ranker in dict.fromkeys(each.ranker for each in wave):
+                tasks += self._tasks_of(wave, ranker, fold)
+        yield from self._predict(tasks, exempt)
+
+    def _tasks_of(
+        self, wave: Sequence[Configuration], ranker: str, fold: int
+    ) -> list[tuple[int, list[Configuration], np.ndarray | None]]:
+        """Chunks of what is missing of a wave in a fold, with the ranking; failures are noted."""
+        missing = [
+            each for each in wave if each.ranker == ranker and (each.key, fold) not in self.ledger.outputs
+        ]
+        order = None
+        if ranker != ALL:
+            ranked = self.ledger.orders.get((ranker, fold), NOT_RUN)
+            if ranked.output is None or ranked.output.size == 0:
+                if ranked.was_run:
+                    error = ranked.error or "the ranker ranks no feature"
+                    self.ledger.outputs |= {(each.key, fold): Outcome(None, error=error) for each in missing}
+                return []
+            order = ranked.output
+        return [(fold, missing[i : i + _CHUNK], order) for i in range(0, len(missing), _CHUNK)]
+
+    def _rank(self, wanted: Sequence[tuple[str, int]]) -> Iterator[str]:
+        if not wanted or self.is_over():
+            return
+        with open_parallel(self.n_jobs, shared=[self.data]) as parallel:
+            tasks = (
+                delayed(rank_fold)(
+                    self.data, self.rankers[name], self.problem, *self.folds[fold], self.costs, self._guard()
+                )
+                for name, fold in wanted
+            )
+            for (name, fold), outcome in zip(wanted, parallel(tasks), strict=True):
+                if outcome.was_run:
+                    self.ledger.orders[name, fold] = outcome
+                    self.costs.observe(name, self.folds[fold][0].size, outcome.n_columns, outcome.seconds)
+                yield f"{name} ranked"
+
+    def _predict(
+        self, tasks: Sequence[tuple[int, list[Configuration], np.ndarray | None]], exempt: frozenset[str]
+    ) -> Iterator[str]:
+        if not tasks:
+            return
+        with open_parallel(self.n_jobs, shared=[self.data]) as parallel:
+            calls = (
+                delayed(predict_fold)(
+                    self.data,
+                    chunk,
+                    {each.model: self.models[each.model] for each in chunk},
+                    self.problem,
+                    self.metric.output,
+                    order,
+                    *self.folds[fold],
+                    self.costs,
+                    self._guard(),
+                    exempt,
+                )
+                for fold, chunk, order in tasks
+            )
+            for (fold, chunk, _), outcomes in zip(tasks, parallel(calls), strict=True):
+                self._note(chunk, fold, outcomes)
+                yield f"{len(chunk)} configurations"
+
+    def _note(self, chunk: Sequence[Configuration], fold: int, outcomes: Sequence[Outcome]) -> None:
+        n_rows = self.folds[fold][0].size
+        for configuration, outcome in zip(chunk, outcomes, strict=True):
+            if outcome.was_run:
+                self.ledger.outputs[configuration.key, fold] = outcome
+                self.costs.observe(configuration.model, n_rows, outcome.n_columns, outcome.seconds)
+            if self.ledger.n_folds(configuration.key, len(self.folds)) == len(self.folds):
+                self._may_be_chosen[configuration.key] = configuration
+
+    # time
+
+    def _guard(self) -> Guard:
+        return Guard(self.started + self.budget - self._reserve(), self.clock)
+
+    def is_over(self) -> bool:
+        """Whether the time for the search is used up."""
+        guard = self._guard()
+        return guard.clock() >= guard.end
+
+    def _reserve(self) -> float:
+        """Seconds that the final fit on all rows may take, whichever configuration is chosen."""
+        grown = (len(self.folds) / max(1, len(self.folds) - 1)) ** 2
+        longest = 0.0
+        for each in self._may_be_chosen.values():
+            model = max(self.ledger.outputs[each.key, fold].seconds for fold in range(len(self.folds)))
+            ranking = [self.ledger.orders[each.ranker, fold].seconds for fold in range(len(self.folds)) if each.ranker != ALL]
+            longest = max(longest, model + max(ranking, default=0.0))
+        return max(_LEAST_RESERVE * self.budget, _FINAL_SAFETY * grown * longest)
+
+    # results
+
+    def complete(self) -> list[Configuration]:
+        """Configurations with predictions of all folds, those with the fewest features first, then the simplest."""
+        done = [each for each in self.configurations if self.ledger.n_folds(each.key, len(self.folds)) == len(self.folds)]
+        return sorted(done, key=lambda each: (each.n_features, each.simplicity))
+
+    def outputs(self, configurations: Sequence[Configuration], folds: Sequence[int] | None = None) -> np.ndarray:
+        """Predictions of the test rows of the folds one after the other, one column per configuration."""
+        folds = range(len(self.folds)) if folds is None else folds
+        return np.column_stack(
+            [
+                np.concatenate([np.asarray(self.ledger.outputs[each.key, fold].output) for fold in folds])
+                for each in configurations
+            ]
+        )
+
+    def rows(self, folds: Sequence[int] | None = None) -> np.ndarray:
+        """Rows of :meth:`outputs`."""
+        folds = range(len(self.folds)) if folds is None else folds
+        return np.concatenate([self.folds[fold][1] for fold in folds])
+
+    def losses(self, outputs: np.ndarray, folds: Sequence[int] | None = None) -> np.ndarray:
+        """Losses of rows; decision values are compared within folds only."""
+        folds = range(len(self.folds)) if folds is None else folds
+        parts, start = [], 0
+        for fold in folds:
+            y = self.data.y[self.folds[fold][1]]
+            part = outputs[start : start + y.size]
+            parts.append(np.column_stack([self.metric.losses(y, column) for column in part.T]))
+            start += y.size
+        return np.vstack(parts)
+
+    def _losses_of(self, configurations: Sequence[Configuration]) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and losses on the folds that all of them have."""
+        folds = [
+            fold
+            for fold in range(len(self.folds))
+            if all(self.ledger.predicted(each.key, fold) for each in configurations)
+        ]
+        if not folds:
+            return np.empty(0, dtype=int), np.empty((0, len(configurations)))
+        return self.rows(folds), self.losses(self.outputs(configurations, folds), folds)
+
+    def _mean(self, rows: np.ndarray, losses: np.ndarray) -> np.ndarray:
+        return (self._scales(rows) @ losses)[0]
+
+    def _scales(self, rows: np.ndarray) -> np.ndarray:
+        return self.metric.scales(self.data.y[rows], np.ones((1, rows.size)))
+
+    def _survivors(self, ran: list[Configuration], folds: Sequence[int], *, halve: bool) -> list[Configuration]:
+        """Those that do not fall behind the best of all that ran on the folds up to these."""
+        if len(ran) < 2:
+            return ran
+        up_to = range(folds[-1] + 1)
+        everyone = ran + [each for each in self.complete() if each not in ran]
+        rows, losses = self.rows(list(up_to)), self.losses(self.outputs(everyone, list(up_to)), list(up_to))
+        mean, scales = self._mean(rows, losses), self._scales(rows)
+        best = int(mean.argmin())
+        n_left = len(ran)
+        if halve and self.data.y.size >= _HALVED_FROM and len(self.folds) > 2:
+            n_left = max(_FEWEST_LEFT, int(np.ceil(_SHARE_LEFT * len(ran))))
+            self.was_halved |= n_left < len(ran)
+        order = np.argsort(mean[: len(ran)], kind="stable")[:n_left]
+        stays = set()
+        for j in order.tolist():
+            difference, error = paired(losses, scales, j, best)
+            if difference <= _DOMINATED * error + 1e-12:
+                stays.add(j)
+        return [each for j, each in enumerate(ran) if j in stays]
+
+

@@ -1,0 +1,173 @@
+"""From the predictions of all configurations to the one chosen, and to what it is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm
+
+from tamis.learn._bias_corrected import Estimate, bootstrap_scores, summarize
+from tamis.learn._choice import FEW_ROWS, Rule, paired, vote, voters
+from tamis.learn._configurations import Configuration
+from tamis.learn._metrics import Metric, guess_losses
+from tamis.learn._portfolio import ALL
+from tamis.learn._race import Race
+
+_RISK = 0.05  # of calling noise better than guessing
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was chosen, among what.
+
+    Attributes
+    ----------
+    chosen : tuple of Configuration
+        One, or those that vote.
+    complete : list of Configuration
+        With predictions of all rows, those with the fewest features first.
+    scores, errors : ndarray
+        Score of each of these, and the standard error of its difference from the best, in units of the mean loss.
+    best, reference : Configuration
+        With the highest score; with the highest score among those with all features (None where there is none).
+    estimate : Estimate
+    is_noise : bool
+        Nothing does better than guessing.
+    within : ndarray of bool
+        Complete configurations within one standard error of the best.
+    needs_support : bool
+        Whether there are so few rows that fewer features than all had to be better.
+    """
+
+    chosen: tuple[Configuration, ...]
+    complete: list[Configuration]
+    scores: np.ndarray
+    errors: np.ndarray
+    best: Configuration
+    reference: Configuration | None
+    estimate: Estimate
+    is_noise: bool
+    within: np.ndarray
+    needs_support: bool
+
+
+def judge(
+    race: Race,
+    *,
+    prefer: str,
+    ensemble: bool,
+    n_bootstraps: int,
+    confidence: float,
+    row_groups: np.ndarray | None,
+    seed: int,
+) -> Verdict:
+    """Choose among the complete configurations, and estimate what the choice is worth."""
+    complete, metric = race.complete(), race.metric
+    rows, outputs = race.rows(), race.outputs(complete)
+    losses, y = race.losses(outputs), race.data.y[rows]
+    ones = np.ones((1, y.size))
+    scales = metric.scales(y, ones)
+    mean = (scales @ losses)[0]
+    chooser = _Chooser(race, complete, outputs, losses, prefer, ensemble, np.unique(rows).size)
+    chosen = chooser.places(scales, ones)[0]
+    own = chooser.losses_of(chosen)
+    scores = bootstrap_scores(
+        metric,
+        y,
+        chooser,
+        judged=_judged(race),
+        n_draws=n_bootstraps,
+        row_groups=rows if row_groups is None else row_groups[rows],
+        rng=np.random.RandomState(seed),
+    )
+    guess = guess_losses(metric, y)
+    estimate = summarize(
+        metric,
+        scores,
+        naive=float(metric.score(scales @ own)[0]),
+        chance=float(metric.score(scales @ guess)[0]),
+        confidence=confidence,
+        n_rows=int(np.unique(rows).size),
+    )
+    best = int(mean.argmin())
+    pairs = np.array([paired(losses, scales, j, best) for j in range(len(complete))])
+    is_better = estimate.low > estimate.chance or _beats(guess, losses[:, best], scales, len(complete))
+    every = [j for j, each in enumerate(complete) if each.ranker == ALL]
+    return Verdict(
+        chosen=tuple(complete[j] for j in chosen),
+        complete=complete,
+        scores=metric.score(mean),
+        errors=pairs[:, 1],
+        best=complete[best],
+        reference=complete[min(every, key=lambda j: mean[j])] if every else None,
+        estimate=estimate,
+        is_noise=not is_better,
+        within=pairs[:, 0] <= pairs[:, 1] + 1e-12,
+        needs_support=chooser.rule.needs_support,
+    )
+
+
+class _Chooser:
+    """The choice as a function of how often each row counts."""
+
+    def __init__(
+        self,
+        race: Race,
+        complete: list[Configuration],
+        outputs: np.ndarray,
+        losses: np.ndarray,
+        prefer: str,
+        ensemble: bool,
+        n_rows: int,
+    ) -> None:
+        self.race, self.outputs, self.losses, self.ensemble = race, outputs, losses, ensemble
+        self.task = race.metric.task
+        self._votes: dict[tuple[int, ...], np.ndarray] = {}
+        self.rule = Rule(
+            prefer,
+            np.array([each.n_features for each in complete]),
+            np.array([each.ranker == ALL for each in complete]),
+            n_rows < FEW_ROWS,
+        )
+
+    def places(self, scales: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
+        """Configurations that each sample of the rows chooses."""
+        if self.ensemble:
+            return [voters(mean) for mean in scales @ self.losses]
+        return [np.array([j]) for j in self.rule.choose(self.losses, scales, counts)]
+
+    def losses_of(self, places: np.ndarray) -> np.ndarray:
+        """Losses of rows under some configurations that vote, or under one."""
+        if places.size == 1:
+            return self.losses[:, places[0]]
+        key = tuple(np.sort(places).tolist())
+        if key not in self._votes:
+            # of decision values of different models only the ranks can be averaged
+            outputs = self.outputs[:, list(key)]
+            outputs = self._ranks(outputs) if self.race.metric.output == "decision" else outputs
+            self._votes[key] = self.race.losses(vote(outputs, self.task)[:, None])[:, 0]
+        return self._votes[key]
+
+    def _ranks(self, outputs: np.ndarray) -> np.ndarray:
+        parts, start = [], 0
+        for _, test in self.race.folds:
+            part = outputs[start : start + test.size]
+            parts.append(part.argsort(axis=0).argsort(axis=0) / test.size)
+            start += test.size
+        return np.vstack(parts)
+
+    def __call__(self, scales: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        return np.stack([self.losses_of(places) for places in self.places(scales, counts)])
+
+
+def _judged(race: Race) -> np.ndarray:
+    """Rows that did not decide which configurations went on."""
+    first = race.folds[0][1].size
+    return np.arange(race.rows().size) >= (first if race.was_halved else 0)
+
+
+def _beats(guess: np.ndarray, losses: np.ndarray, scales: np.ndarray, n_tried: int) -> bool:
+    """Whether the best of several configurations is better than guessing by more than the best of as many guesses."""
+    difference, error = paired(np.column_stack([losses, guess]), scales, 0, 1)
+    return difference < 0 and difference <= -norm.ppf(1 - _RISK / n_tried) * error

@@ -1,0 +1,56 @@
+"""Several fitted pipelines, each on columns of its own, that vote."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from tamis.learn._choice import vote
+from tamis.table._source_columns import take_columns
+
+
+class VoteOfPipelines(BaseEstimator):
+    """What most of the pipelines predict, or the mean of what they predict.
+
+    Parameters
+    ----------
+    pipelines : list of fitted pipelines
+    places : list of ndarray of int
+        Columns of each, among those that the vote is given.
+    classes : ndarray or None
+        None for quantities.
+    """
+
+    def __init__(self, pipelines: list[Any], places: list[np.ndarray], classes: np.ndarray | None) -> None:
+        self.pipelines = pipelines
+        self.places = places
+        self.classes = classes
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Codes of classes, or quantities.
+
+        Parameters
+        ----------
+        X : table with the columns that are kept
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        outputs = self._outputs(X)
+        if self.classes is None:
+            return vote(outputs, "regression")
+        return self.classes[vote(np.searchsorted(self.classes, outputs), "classification")]
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        return np.column_stack(
+            [
+                pipeline.predict(take_columns(X, places))
+                for pipeline, places in zip(self.pipelines, self.places, strict=True)
+            ]
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
