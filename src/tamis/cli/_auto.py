@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tamis.cli._environment import Environment
+from tamis.cli._environment import INTERRUPTED, Environment
 from tamis.cli._options import (
     Command,
     add_automatic_meaning_options,
@@ -35,8 +35,13 @@ _EXAMPLES = """\
   tamis auto table.csv --drop price --out kept.csv"""
 
 
-_OPTIONS = {"time_budget": "budget", "n_jobs": "jobs", "random_state": "seed"}  # where they are called otherwise
-_PARAMETER = re.compile(r"^(rankers|models|scoring|prefer|time_budget|checkpoint|n_jobs|random_state)\b(=)?(.*)", re.DOTALL)
+_OPTIONS = {
+    **{name: name for name in ("checkpoint", "models", "prefer", "rankers", "scoring")},
+    "n_jobs": "jobs",
+    "random_state": "seed",
+    "time_budget": "budget",
+}
+_PARAMETER = re.compile(rf"^({'|'.join(_OPTIONS)})\b(=)?")
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -94,13 +99,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--model",
         metavar="FILE",
         type=Path,
-        help="write the fitted model here, as .skops, which holds no code: skops.io.load reads it, and it predicts from "
+        help="write the fitted model here, as .skops, a file without code that skops.io.load reads; it predicts from "
         "rows of the table as they are",
     )
 
 
 def _run(args: argparse.Namespace, env: Environment) -> int:
-    from tamis.cli._auto_report import report_of, say_answer
+    from tamis.cli._auto_report import is_interrupted, report_of, say_answer
     from tamis.cli._fit import read_frame, reading_notes
     from tamis.cli._naming import enumerate_names
     from tamis.cli._render import json_object
@@ -129,8 +134,8 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     if args.json:
         env.emit(json_object(report_of(selector, table, args, elapsed)))
     else:
-        say_answer(selector, table, args, env, elapsed)
-    return 0
+        say_answer(selector, table, args, env)
+    return INTERRUPTED if is_interrupted(selector) else 0
 
 
 def _check_files(args: argparse.Namespace) -> None:
@@ -178,7 +183,7 @@ def _in_options(message: str, table: Table) -> str:
     """A message that begins with a parameter, or is about the target, with the option in its place."""
     if message.startswith(("y ", "Input y")):
         return f"--target {shlex.quote(str(table.target))}: {message}"
-    return _PARAMETER.sub(lambda found: f"--{_OPTIONS.get(found[1], found[1])}{' ' if found[2] else ''}{found[3]}", message)
+    return _PARAMETER.sub(lambda found: f"--{_OPTIONS[found[1]]}{' ' if found[2] else ''}", message)
 
 
 COMMAND = Command(

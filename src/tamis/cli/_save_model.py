@@ -10,6 +10,7 @@ from tamis.cli._naming import enumerate_names
 from tamis.cli._write import written_whole
 
 _SUFFIX = ".skops"
+_OURS = ("tamis.", "sklearn.")  # skops itself vouches for most of scikit-learn's types, not for its trees
 
 
 def check_model_destination(path: Path) -> None:
@@ -36,8 +37,8 @@ def save_model(path: Path, model: Any) -> None:
 
 
 def foreign_types(path: Path) -> list[str]:
-    """Types in a file that neither skops nor we vouch for."""
-    return [name for name in _require_skops().get_untrusted_types(file=path) if not name.startswith("tamis.")]
+    """Types in a file that are neither scikit-learn's nor ours."""
+    return [name for name in _require_skops().get_untrusted_types(file=path) if not name.startswith(_OURS)]
 
 
 def _require_skops() -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from tamis.cli._environment import Environment
 from tamis.cli._options import (
