@@ -74,7 +74,10 @@ def tabulate(race: Race, verdict: Verdict, library: str | None) -> Results:
     place = {each.key: i for i, each in enumerate(verdict.complete)}
     chosen = {each.key for each in verdict.chosen}
     seconds, folds, errors = _by_key(race)
-    rows = [_row(each, place, verdict, len(race.folds), seconds, folds, errors, race.dropped) for each in race.configurations]
+    rows = [
+        _row(each, place, verdict, len(race.folds), seconds, folds, errors, race.dropped)
+        for each in race.configurations
+    ]
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     columns["chosen"] = [each.key in chosen and not verdict.is_noise for each in race.configurations]
     return Results(columns, library)

@@ -39,12 +39,17 @@ from tamis.learn._final_fit import fit_final, fit_guess
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._metrics import find_metric
 from tamis.learn._portfolio import Problem, choose_models, choose_rankers
-from tamis.learn._race import Ledger, Race
+from tamis.learn._race import Race
+from tamis.learn._race_file import RaceFile
 from tamis.learn._scalings import scalings_of
+from tamis.learn._unsupervised import select_faithful
 from tamis.learn._verdict import Verdict, judge
 from tamis.table._source import Source, read_source
 from tamis.table._source_columns import ReadsTables, take_columns
 from tamis.table._target import read_target
+
+
+_FEWEST_TO_JUDGE = 10  # rows, without a target
 
 
 def _can_predict(selector: AutoSelector) -> bool:
@@ -63,6 +68,114 @@ def _has_method(name: str) -> Any:
 
 
 class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
+    r"""Features, a model and an honest estimate of its score, in the time that is given.
+
+    .. math:: \hat\jmath = \min \{ j : \bar\ell_j - \min_b \bar\ell_b \le t \, \mathrm{se}(\bar\ell_j - \bar\ell_b) \}
+
+    over configurations j = (ranker, number of features, scaling, model), those with the fewest features first, with
+    :math:`\bar\ell_j` the mean loss on rows that neither ranking nor model has seen, and the standard error that of the
+    paired difference over rows.
+
+    Parameters
+    ----------
+    time_budget : float, default=60.0
+        Seconds for everything, the final fit included. A fit that has begun is not interrupted: none begins that, told
+        from those before it, would not end in time. The cheapest configuration is run whatever it takes.
+    prefer : {"balanced", "accurate", "small"}, default="balanced"
+        t = 1/2, 0 or 1. With fewer than 150 rows "balanced" and "accurate" keep all features unless fewer are better by
+        a standard error, and "small" unless fewer do as well: cross-validation of so few rows is no ground to throw
+        features away.
+    ensemble : bool, default=False
+        A vote (of quantities: the mean) of the best seven configurations; what is kept is then all that any of them
+        keeps.
+    rankers : "auto", sequence of names, or mapping, default="auto"
+        Of "fisher" (correlation for quantities), "rfe", "forest", "relief" (recursive), "l1". A mapping adds rankers by
+        name, and takes those away whose value is None. All features are always compared.
+    models : "auto", sequence of names, or mapping, default="auto"
+        Of "ridge", "naive-bayes" (sparse or binary tables), "logistic", "linear-svm", "knn", "rbf-svm" (four settings),
+        "boosting" (up to four classes). A mapping as for rankers.
+    scoring : str, default=None
+        "balanced_accuracy" (the default for classes: one minus the balanced error rate), "accuracy", "roc_auc" (two
+        classes), "r2" (the default for quantities), "neg_mean_squared_error", "neg_root_mean_squared_error",
+        "neg_mean_absolute_error".
+    cv : int, splitter or iterable, default=5
+        A number of folds is lowered to the number of rows of the rarest class, but not below 2.
+    n_bootstraps : int, default=1000
+        Samples of the rows behind ``estimate_``; they train nothing.
+    confidence : float, default=0.95
+        Of the interval.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Give it where scikit-learn should know before ``fit``, as ``cross_val_score`` does for its folds.
+    checkpoint : path, default=None
+        File that holds what is finished; a run with the same data and parameters goes on from there, with the seconds
+        that are left. It is taken away at the end.
+    n_jobs : int, default=None
+        Through joblib. The answer does not depend on it unless time ends the search.
+    random_state : int, default=0
+
+    Attributes
+    ----------
+    support_ : ndarray of bool of shape (n_features,)
+        Columns of the table that are kept; none where nothing is better than guessing, with a warning.
+    order_ : ndarray of int
+        Columns by the chosen ranking on all rows, the kept ones first.
+    n_features_ : int
+    estimator_ : predictor
+        Fitted on the kept columns of all rows, as :meth:`transform` gives them.
+    classes_ : ndarray
+    task_ : {"classification", "regression", "unsupervised"}
+    estimate_ : Estimate
+        ``metric``, ``value``, ``low``, ``high``, ``naive``, ``chance``, ``n_rows``.
+    reason_ : str
+        What was chosen, against what, and how the time was spent.
+    results_ : Results
+        Mapping of columns, one row per configuration: ``ranker``, ``scaling``, ``model``, ``n_features``, ``score``,
+        ``standard_error`` (of the paired difference from the best), ``n_folds``, ``seconds``, ``status`` ("complete",
+        "dropped", "failed", "not run"), ``error``, ``chosen``, ``within_one_se``; ``frame()`` gives a data frame.
+    alternatives_ : list of Alternative
+        Configurations within one standard error of the best that keep other sets.
+    groups_ : dict
+        For each kept feature those that are linearly the same up to a tenth of the variance.
+    stability_ : ndarray of shape (n_features_,)
+        Share of the folds in which each kept feature is selected.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Tables are encoded inside each fold, by its training rows (as :class:`~tamis.TableSelector` does, levels by their
+    mean target among them). Rankings are computed once per ranker and fold, and shared by all numbers of features and
+    models. Configurations run in a fixed sequence of waves: all features with every model, then ranker by ranker, then
+    what is costly; each model keeps the scaling that served it best on all features. After the first fold of a wave the
+    better third go on (all, below 300 rows), and none that is worse than the best of all by two standard errors.
+
+    The estimate is that of bootstrap bias-corrected cross-validation: per bootstrap sample of the rows the whole choice
+    is made on it, and scored on the rows left out, from predictions that are at hand. Rows of a first fold by which a
+    wave was cut to a third are not scored, for what is left was chosen by them; what is dropped for being worse by two
+    standard errors is taken to be so in every sample. Where the interval comes near to guessing, the target is permuted
+    19 times: what does not exceed these is noise.
+
+    Without y, :class:`~tamis.NeighborFaithful` selects the features from which all can be recovered, as few as it takes;
+    ``estimate_`` is FIT on held-out rows, with the range over five splits.
+
+    Deviations: weights of rows are not taken. After Ctrl-C what is finished decides.
+
+    References
+    ----------
+    Tsamardinos, Greasidou and Borboudakis, "Bootstrapping the out-of-sample predictions for efficient and accurate
+    cross-validation", Machine Learning 107, 2018. Jamieson and Talwalkar, "Non-stochastic best arm identification and
+    hyperparameter optimization", AISTATS 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from tamis import AutoSelector
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> auto = AutoSelector(rankers=["fisher"], models=["ridge", "knn"]).fit(X[::2], y[::2])
+    >>> auto.estimate_.low < auto.score(X[1::2], y[1::2]) <= 1
+    True
+    """
+
     _accepts_sparse = True
 
     _parameter_constraints: ClassVar[dict] = {
@@ -151,6 +264,9 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
         n_rows = table.n_rows if isinstance(table, Source) else table.shape[0]
         if n_rows < 2:
             raise ValueError(f"Found array with {n_rows} sample(s) while a minimum of 2 is required: add rows")
+        if y is None and self.task == "auto":
+            self._fit_unsupervised(table, row_groups)
+            return
         labels = self._read_target(y, n_rows)
         codes = self._encode_target(labels)
         n_classes = len(self.classes_) if self.task_ == "classification" else 0
@@ -158,6 +274,8 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
         data = LearningTable(table, codes, self.task_)
         folds, notes = self._folds(table, codes, row_groups)
         problem = self._describe(data, n_classes, metric.name in ("balanced_accuracy", "roc_auc"))
+        file = RaceFile(self.checkpoint, data, self._settings(folds))
+        ledger, used = file.resume(int(self.random_state))
         race = Race(
             data,
             folds,
@@ -167,12 +285,13 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
             problem=problem,
             metric=metric,
             budget=float(self.time_budget),
-            started=started,
+            started=started - used,
             n_jobs=self.n_jobs,
-            ledger=Ledger(),
+            ledger=ledger,
         )
         for _ in track(self, race.run(), task_name="configurations"):
-            pass
+            file.save_if_due(ledger, time.time() - race.started)
+        file.save(ledger, time.time() - race.started)
         notes += self._notes_on_race(race)
         verdict = judge(
             race,
@@ -183,7 +302,37 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
             row_groups=row_groups,
             seed=self.random_state,
         )
-        self._store(race, verdict, X, labels, started, notes)
+        self._store(race, verdict, X, labels, [*notes, *verdict.notes])
+        if not interruption(self):
+            file.discard()
+
+    def _fit_unsupervised(self, table: Any, row_groups: np.ndarray | None) -> None:
+        if sparse.issparse(table):
+            raise ValueError("without a target y, neighbors among rows are looked at: give X as a dense table")
+        n_rows = table.n_rows if isinstance(table, Source) else table.shape[0]
+        if n_rows < _FEWEST_TO_JUDGE:
+            raise ValueError(
+                f"X has {n_rows} rows, too few to judge a selection without a target: give more, or a target y"
+            )
+        data = LearningTable(table, np.zeros(n_rows), "unsupervised")
+        found = select_faithful(
+            data,
+            row_groups=row_groups,
+            confidence=self.confidence,
+            seed=int(self.random_state),
+            splits=lambda rows: track(self, rows, task_name="split", total=len(rows)),
+        )
+        self.task_ = "unsupervised"
+        self.support_, self.order_, self.stability_ = found.support, found.order, found.stability
+        self.n_features_ = int(found.support.sum())
+        self.estimate_, self.reason_ = found.estimate, found.reason
+        self.alternatives_ = []
+        names = [self.feature_name(j) for j in range(data.n_columns)]
+        self.groups_ = interchangeable(data, np.flatnonzero(found.support), names)
+        self.results_ = Results(
+            {"ranker": ["neighbor-faithful"], "n_features": [self.n_features_], "score": [found.estimate.value]},
+            self._frame_library,
+        )
 
     def _read_target(self, y: Any, n_rows: int) -> np.ndarray:
         if y is None:
@@ -216,7 +365,9 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
                 raise ValueError(f"X has {y.size} samples, fewer than cv={cv} folds: give more rows or a smaller cv")
             if is_classes and row_groups is None and (rarest := int(np.bincount(y).min())) < cv:
                 if np.bincount(y).max() < 2:
-                    raise ValueError("every class has one row only: nothing can be learned from one row and tested on another")
+                    raise ValueError(
+                        "every class has one row only: nothing can be learned from one row and tested on another"
+                    )
                 cv = max(2, rarest)
                 notes.append(f"{cv} folds instead of {self.cv}, for the rarest class has {rarest} rows")
         with warnings.catch_warnings():
@@ -239,13 +390,22 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
             int(self.random_state),
         )
 
+    def _settings(self, folds: list[Any]) -> dict[str, Any]:
+        """What predictions of folds depend on."""
+        names = ("rankers", "models", "task")
+        rows = [rows for fold in folds for rows in fold]
+        scoring = find_metric(self.scoring, self.task_, 2).output
+        return {name: getattr(self, name) for name in names} | {"cv": rows, "output": scoring}
+
     def _notes_on_race(self, race: Race) -> list[str]:
         notes = []
         if not race.complete():
             if interruption(self):
                 raise KeyboardInterrupt
             errors = [each.error for each in race.ledger.outputs.values() if each.error]
-            raise ValueError(f"no configuration could be run; the first failed with {errors[0] if errors else 'no message'}")
+            raise ValueError(
+                f"no configuration could be run; the first failed with {errors[0] if errors else 'no message'}"
+            )
         if interruption(self):
             notes.append(interruption(self))
             warnings.warn(f"AutoSelector was {interruption(self)}", ConvergenceWarning, stacklevel=caller_level())
@@ -253,9 +413,7 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
             notes.append("there was time for the cheapest configuration only: raise time_budget")
         return notes
 
-    def _store(
-        self, race: Race, verdict: Verdict, X: Any, labels: np.ndarray, started: float, notes: Sequence[str]
-    ) -> None:
+    def _store(self, race: Race, verdict: Verdict, X: Any, labels: np.ndarray, notes: Sequence[str]) -> None:
         names = [self.feature_name(j) for j in range(race.data.n_columns)]
         self.estimate_: Estimate = verdict.estimate
         orders: dict[str, np.ndarray] = {}
@@ -264,10 +422,13 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
             self.order_ = np.empty(0, dtype=int)
             self.estimator_ = fit_guess(self.task_, labels)
         else:
-            final = fit_final(
-                race.data, verdict.chosen, race.rankers, race.models, race.problem, X, labels
+            final = fit_final(race.data, verdict.chosen, race.rankers, race.models, race.problem, X, labels)
+            self.support_, self.order_, self.estimator_, orders = (
+                final.support,
+                final.order,
+                final.estimator,
+                final.orders,
             )
-            self.support_, self.order_, self.estimator_, orders = final.support, final.order, final.estimator, final.orders
         kept = np.flatnonzero(self.support_)
         self.n_features_ = int(kept.size)
         self.results_: Results = tabulate(race, verdict, self._frame_library)
@@ -282,7 +443,7 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
             self.n_features_,
             prefer=self.prefer,
             confidence=self.confidence,
-            seconds=time.time() - started,
+            seconds=time.time() - race.started,
             notes=[*notes, describe_target(labels, self.task_)],
         )
         if verdict.is_noise:

@@ -131,9 +131,7 @@ def make_pipeline_of(model: ModelEntry, configuration: Configuration, problem: P
     return Pipeline([*steps, ("model", model.make(problem))])
 
 
-def _predict(
-    model: ModelEntry, configuration: Configuration, problem: Problem, fold: Fold, output: str
-) -> np.ndarray:
+def _predict(model: ModelEntry, configuration: Configuration, problem: Problem, fold: Fold, output: str) -> np.ndarray:
     if fold.train.shape[1] == 0:
         raise ValueError("no column of these can be encoded")
     pipeline = make_pipeline_of(model, configuration, problem)
@@ -175,9 +173,7 @@ def _part(fold: Fold, problem: Problem) -> Fold:
     return Fold(table[:, columns], fold.test[:1, columns], fold.y[rows], fold.places[columns])
 
 
-def _run_pilot(
-    model: ModelEntry, configuration: Configuration, problem: Problem, fold: Fold, costs: Costs
-) -> None:
+def _run_pilot(model: ModelEntry, configuration: Configuration, problem: Problem, fold: Fold, costs: Costs) -> None:
     small = _part(fold, problem)
     started = time.perf_counter()
     _attempt(lambda: _predict(model, configuration, problem, small, "label"))

@@ -235,7 +235,9 @@ class _Neighbors:
 
 def _make_boosting(problem: Problem) -> BaseEstimator:
     if problem.task == "regression":
-        return HistGradientBoostingRegressor(early_stopping=False, max_leaf_nodes=_LEAVES, random_state=problem.random_state)
+        return HistGradientBoostingRegressor(
+            early_stopping=False, max_leaf_nodes=_LEAVES, random_state=problem.random_state
+        )
     return HistGradientBoostingClassifier(
         early_stopping=False, max_leaf_nodes=_LEAVES, class_weight=_weights(problem), random_state=problem.random_state
     )
@@ -291,7 +293,9 @@ def choose_models(given: Any) -> list[ModelEntry]:
     names = list(dict.fromkeys(entry.name for entry in MODELS))
     chosen, extra = _choose("models", given, names, BaseEstimator)
     known = [entry for entry in MODELS if entry.name in chosen]
-    found = known + [ModelEntry(name, "", _Given(model), _always, (), 5, 2.0, 1.0, True) for name, model in extra.items()]
+    found = known + [
+        ModelEntry(name, "", _Given(model), _always, (), 5, 2.0, 1.0, True) for name, model in extra.items()
+    ]
     if not found:
         raise ValueError("models leaves no model: give at least one, such as models=['ridge']")
     return found

@@ -179,9 +179,7 @@ class Race:
         self, wave: Sequence[Configuration], ranker: str, fold: int
     ) -> list[tuple[int, list[Configuration], np.ndarray | None]]:
         """Chunks of what is missing of a wave in a fold, with the ranking; failures are noted."""
-        missing = [
-            each for each in wave if each.ranker == ranker and (each.key, fold) not in self.ledger.outputs
-        ]
+        missing = [each for each in wave if each.ranker == ranker and (each.key, fold) not in self.ledger.outputs]
         order = None
         if ranker != ALL:
             ranked = self.ledger.orders.get((ranker, fold), NOT_RUN)
@@ -253,13 +251,19 @@ class Race:
         guard = self._guard()
         return guard.clock() >= guard.end
 
+    def allows(self, seconds: float) -> bool:
+        """Whether there is time for that much work besides the final fit."""
+        return self._guard().allows(seconds)
+
     def _reserve(self) -> float:
         """Seconds that the final fit on all rows may take, whichever configuration is chosen."""
         grown = (len(self.folds) / max(1, len(self.folds) - 1)) ** 2
         longest = 0.0
         for each in self._may_be_chosen.values():
             model = max(self.ledger.outputs[each.key, fold].seconds for fold in range(len(self.folds)))
-            ranking = [self.ledger.orders[each.ranker, fold].seconds for fold in range(len(self.folds)) if each.ranker != ALL]
+            ranking = [
+                self.ledger.orders[each.ranker, fold].seconds for fold in range(len(self.folds)) if each.ranker != ALL
+            ]
             longest = max(longest, model + max(ranking, default=0.0))
         return max(_LEAST_RESERVE * self.budget, _FINAL_SAFETY * grown * longest)
 
@@ -267,7 +271,9 @@ class Race:
 
     def complete(self) -> list[Configuration]:
         """Configurations with predictions of all folds, those with the fewest features first, then the simplest."""
-        done = [each for each in self.configurations if self.ledger.n_folds(each.key, len(self.folds)) == len(self.folds)]
+        done = [
+            each for each in self.configurations if self.ledger.n_folds(each.key, len(self.folds)) == len(self.folds)
+        ]
         return sorted(done, key=lambda each: (each.n_features, each.simplicity))
 
     def outputs(self, configurations: Sequence[Configuration], folds: Sequence[int] | None = None) -> np.ndarray:
@@ -333,5 +339,3 @@ class Race:
             if difference <= _DOMINATED * error + 1e-12:
                 stays.add(j)
         return [each for j, each in enumerate(ran) if j in stays]
-
-

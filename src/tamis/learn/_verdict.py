@@ -11,9 +11,12 @@ from tamis.learn._bias_corrected import Estimate, bootstrap_scores, summarize
 from tamis.learn._choice import FEW_ROWS, Rule, paired, vote, voters
 from tamis.learn._configurations import Configuration
 from tamis.learn._metrics import Metric, guess_losses
+from tamis.learn._permuted_targets import permuted_scores, seconds_for_permutations
 from tamis.learn._portfolio import ALL
 from tamis.learn._race import Race
 
+_FAR = 2.0  # half-widths of the interval between the estimate and chance from which on it is no noise
+_ABOVE_PERMUTED = 2.5  # standard deviations; the estimate keeps a little of the optimism of the choice
 _RISK = 0.05  # of calling noise better than guessing
 
 
@@ -38,6 +41,8 @@ class Verdict:
         Complete configurations within one standard error of the best.
     needs_support : bool
         Whether there are so few rows that fewer features than all had to be better.
+    notes : list of str
+        What else is to be said.
     """
 
     chosen: tuple[Configuration, ...]
@@ -50,6 +55,7 @@ class Verdict:
     is_noise: bool
     within: np.ndarray
     needs_support: bool
+    notes: list[str]
 
 
 def judge(
@@ -92,7 +98,9 @@ def judge(
     )
     best = int(mean.argmin())
     pairs = np.array([paired(losses, scales, j, best) for j in range(len(complete))])
-    is_better = estimate.low > estimate.chance or _beats(guess, losses[:, best], scales, len(complete))
+    is_noise, notes = _is_noise(
+        race, estimate, complete[chosen[0]], _beats(guess, losses[:, best], scales, len(complete)), seed
+    )
     every = [j for j, each in enumerate(complete) if each.ranker == ALL]
     return Verdict(
         chosen=tuple(complete[j] for j in chosen),
@@ -102,7 +110,8 @@ def judge(
         best=complete[best],
         reference=complete[min(every, key=lambda j: mean[j])] if every else None,
         estimate=estimate,
-        is_noise=not is_better,
+        is_noise=is_noise,
+        notes=notes,
         within=pairs[:, 0] <= pairs[:, 1] + 1e-12,
         needs_support=chooser.rule.needs_support,
     )
@@ -165,6 +174,30 @@ def _judged(race: Race) -> np.ndarray:
     """Rows that did not decide which configurations went on."""
     first = race.folds[0][1].size
     return np.arange(race.rows().size) >= (first if race.was_halved else 0)
+
+
+def _is_noise(
+    race: Race, estimate: Estimate, configuration: Configuration, beats: bool, seed: int
+) -> tuple[bool, list[str]]:
+    """Whether what was chosen is no better than guessing, and what to say of how that was settled.
+
+    Where the interval is not far from chance the target is permuted: folds share what the sample holds by chance, so that
+    scores of noise vary more than an interval over rows tells.
+    """
+    above = estimate.value - estimate.chance
+    if estimate.low <= estimate.chance and not beats:
+        return True, []
+    if above > _FAR * (estimate.value - estimate.low):
+        return False, []
+    if not race.allows(seconds_for_permutations(race, configuration)):
+        return estimate.low <= estimate.chance, ["no time to compare it with permuted targets"]
+    scores = np.array(list(permuted_scores(race, configuration, seed)))
+    scores = scores[np.isfinite(scores)]
+    if scores.size < 2:
+        return estimate.low <= estimate.chance, []
+    least = float(scores.mean() + _ABOVE_PERMUTED * scores.std(ddof=1))
+    note = f"permuted targets score {scores.mean():.3g} +- {scores.std(ddof=1):.2g}"
+    return estimate.value <= least, [note]
 
 
 def _beats(guess: np.ndarray, losses: np.ndarray, scales: np.ndarray, n_tried: int) -> bool:

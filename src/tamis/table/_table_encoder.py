@@ -180,17 +180,19 @@ def _plan_numbers(source: Source) -> NumberPlan:
     low, high = np.fmin.reduce(table, axis=0), np.fmax.reduce(table, axis=0)
     kept = np.flatnonzero(~is_empty & ((low < high) | (n_missing > 0)))
     indicated = [i for i, j in enumerate(kept) if has_indicator(int(n_missing[j]), source.n_rows)]
-    return NumberPlan(
-        source.places[kept], medians(table[:, kept], n_missing[kept]), np.array(indicated, dtype=int)
-    )
+    return NumberPlan(source.places[kept], medians(table[:, kept], n_missing[kept]), np.array(indicated, dtype=int))
 
 
 def _plan_levels(place: int, labels: list[str], targets: np.ndarray | None) -> tuple[LevelPlan, np.ndarray, bool]:
     """How levels are encoded, the code of each row, and whether it is by the mean target."""
-    distinct, codes, counts = np.unique(np.array(labels, dtype=object).astype(str), return_inverse=True, return_counts=True)
+    distinct, codes, counts = np.unique(
+        np.array(labels, dtype=object).astype(str), return_inverse=True, return_counts=True
+    )
     known = distinct.tolist()
     if len(known) <= MOST_LEVELS:
-        own = counts >= max(_LEAST_ROWS, int(_LEAST_SHARE * len(labels))) if len(known) > 2 else np.ones(len(known), bool)
+        own = (
+            counts >= max(_LEAST_ROWS, int(_LEAST_SHARE * len(labels))) if len(known) > 2 else np.ones(len(known), bool)
+        )
         table = np.zeros((len(known) + 1, int(own.sum()) + 1))
         column = np.where(own, np.cumsum(own) - 1, own.sum())
         table[np.arange(len(known)), column] = 1.0

@@ -1,0 +1,69 @@
+"""What the chosen configuration scores when the target is permuted: whether it found more than the sample's chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from joblib import delayed
+
+from tamis.base import open_parallel
+from tamis.learn._configurations import Configuration
+from tamis.learn._fold_work import predict_fold, rank_fold
+from tamis.learn._costs import Costs, Guard
+from tamis.learn._learning_table import LearningTable
+from tamis.learn._metrics import Metric
+from tamis.learn._portfolio import ALL, ModelEntry, Problem, RankerEntry
+from tamis.learn._race import Race
+
+N_PERMUTATIONS = 19  # the fewest that can tell a risk of 5 %
+
+
+def permuted_scores(race: Race, configuration: Configuration, seed: int) -> Iterator[float]:
+    """Cross-validated scores of a configuration for permuted targets, ranking included, one by one.
+
+    Cross-validation of noise varies more than independent rows would: all folds share what the sample holds by chance.
+    """
+    rng = np.random.RandomState(seed)
+    orders = [rng.permutation(race.data.y.size) for _ in range(N_PERMUTATIONS)]
+    ranker = None if configuration.ranker == ALL else race.rankers[configuration.ranker]
+    model = race.models[configuration.model]
+    with open_parallel(race.n_jobs, shared=[race.data]) as parallel:
+        yield from parallel(
+            delayed(_score)(race.data, order, race.folds, configuration, ranker, model, race.problem, race.metric)
+            for order in orders
+        )
+
+
+def seconds_for_permutations(race: Race, configuration: Configuration) -> float:
+    """What they take one after the other, told from the folds."""
+    folds = range(len(race.folds))
+    seconds = sum(race.ledger.outputs[configuration.key, fold].seconds for fold in folds)
+    if configuration.ranker != ALL:
+        seconds += sum(race.ledger.orders[configuration.ranker, fold].seconds for fold in folds)
+    return N_PERMUTATIONS * seconds
+
+
+def _score(
+    data: LearningTable,
+    order: np.ndarray,
+    folds: list[tuple[np.ndarray, np.ndarray]],
+    configuration: Configuration,
+    ranker: RankerEntry | None,
+    model: ModelEntry,
+    problem: Problem,
+    metric: Metric,
+) -> float:
+    permuted = LearningTable(data.table, data.y[order], data.task)
+    costs, guard = Costs(), Guard(np.inf, float)
+    losses, rows = [], np.concatenate([test for _, test in folds])
+    for train, test in folds:
+        ranked = None if ranker is None else rank_fold(permuted, ranker, problem, train, test, costs, guard).output
+        outcome = predict_fold(
+            permuted, [configuration], {model.label: model}, problem, metric.output, ranked, train, test, costs, guard
+        )[0]
+        if outcome.output is None:  # such as a ranker that finds nothing
+            return float("-inf")
+        losses.append(metric.losses(permuted.y[test], outcome.output))
+    scales = metric.scales(permuted.y[rows], np.ones((1, rows.size)))
+    return float(metric.score(scales @ np.concatenate(losses))[0])
