@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tamis import RFE, AutoSelector, GramSchmidt
+from tamis.learn._race_file import RaceFile
 from tamis.stop import CrossValidation
 
 PREFERENCES: dict[str, dict[str, Any]] = {
@@ -43,8 +46,8 @@ class Fitted:
 
 
 def race(X: Any, y: np.ndarray, time_budget: float, **given: Any) -> Iterator[Fitted]:
-    """One race, whose checkpoint the other preferences choose from."""
-    with TemporaryDirectory() as folder:
+    """One race, whose checkpoint the other preferences choose from: it outlives the first fit for that."""
+    with TemporaryDirectory() as folder, patch.object(RaceFile, "discard"):
         raced: float | None = None
         for name, preference in PREFERENCES.items():
             selector = AutoSelector(time_budget, checkpoint=Path(folder) / "race", **preference, **given)
@@ -68,8 +71,8 @@ def by_hand(X: np.ndarray, y: np.ndarray, is_quantity: bool) -> Iterator[Fitted]
     step: Any = "halving" if X.shape[1] > MANY_COLUMNS else 1
     selectors = (
         RFE(step=step, stop=CrossValidation(rule="one-se")),
-        make_pipeline(StandardScaler(), GramSchmidt(min_features=1), model),
-        make_pipeline(StandardScaler(), SelectKBest(score, k=min(20, X.shape[1])), model),
+        make_pipeline(StandardScaler(), GramSchmidt(min_features=1), clone(model)),
+        make_pipeline(StandardScaler(), SelectKBest(score, k=min(20, X.shape[1])), clone(model)),
     )
     for name, selector in zip(BY_HAND, selectors, strict=True):
         start = time.perf_counter()

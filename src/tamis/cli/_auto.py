@@ -31,7 +31,7 @@ _EXAMPLES = """\
   tamis auto table.csv --target price --budget 120 --out kept.parquet
   tamis auto table.csv --target city --drop 'my id' --model city.skops --json
   tamis auto table.csv --target city --prefer small --scoring accuracy
-  tamis auto table.csv --target city --checkpoint race --budget 600
+  tamis auto table.csv --target city --budget 3600 --checkpoint tried
   tamis auto table.csv --drop price --out kept.csv"""
 
 
@@ -90,7 +90,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--checkpoint",
         metavar="FILE",
         type=Path,
-        help="keep what was tried here; the same command goes on from it, and one with another --prefer chooses again",
+        help="keep what is tried here: if the command is interrupted, the same command goes on from there",
     )
     add_run_options(group, "the search")
     group = parser.add_argument_group("the answer")

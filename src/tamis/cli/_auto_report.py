@@ -66,11 +66,10 @@ def say_answer(selector: AutoSelector, table: Table, args: argparse.Namespace, e
     if is_interrupted(selector):
         env.say("unfinished: interrupted by Ctrl-C; this is the best of what was tried until then")
     env.say(f"keep {len(kept)} of {table.n_features} features: {_ESTIMATE.sub('', selector.reason_)}")
-    estimate = _estimate(selector)
-    if estimate is not None:
-        env.say(estimate_sentence(estimate, args.confidence))
-        if selector.alternatives_:
-            env.say(f"as good, to within one standard error: {_alternatives(selector)}")
+    if selector.task_ != "unsupervised":  # where the reason says it
+        env.say(estimate_sentence(selector.estimate_, args.confidence))
+    if selector.alternatives_:
+        env.say(f"as good, to within one standard error: {_alternatives(selector)}")
     if args.out is not None:
         names = enumerate_names([feature.name for feature in kept])
         env.say(f"wrote {args.out}" + (f": {names}" if names else ""))
@@ -103,11 +102,6 @@ def _alternatives(selector: AutoSelector) -> str:
     return "; ".join(told) + (f"; and {n_more} more" if n_more else "")
 
 
-def _estimate(selector: AutoSelector) -> Any:
-    """None without a target."""
-    return getattr(selector, "estimate_", None)
-
-
 def _findings(selector: AutoSelector, table: Table) -> Findings:
     """What is odd about the table; nothing is looked for in sparse ones."""
     from tamis.table import Findings, check_table
@@ -124,7 +118,7 @@ def report_of(selector: AutoSelector, table: Table, args: argparse.Namespace, se
     """The same for programs."""
     from tamis.cli._fit import file_field
 
-    kept, estimate = kept_features(selector, table), _estimate(selector)
+    kept = kept_features(selector, table)
     return {
         "file": file_field(args.file),
         "target": table.target,
@@ -138,7 +132,7 @@ def report_of(selector: AutoSelector, table: Table, args: argparse.Namespace, se
         "n_kept": len(kept),
         "reason": selector.reason_,
         "features": [asdict(each) for each in kept],
-        "estimate": None if estimate is None else asdict(estimate),
+        "estimate": asdict(selector.estimate_),
         "alternatives": [asdict(each) for each in selector.alternatives_],
         "results": {name: list(column) for name, column in selector.results_.items()},
         "seconds": seconds,
