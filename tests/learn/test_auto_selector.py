@@ -1,18 +1,393 @@
 """AutoSelector: what every estimator owes its users, and its own promises."""
 
+import os
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from joblib import parallel_config
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tamis import AutoSelector
+from tamis import AutoSelector, CorrelationScore
+from tamis.base import NothingKeptWarning
+from tamis.learn import _race_file
+from tamis.learn._race import Race
 
 SMALL = {"rankers": ["fisher"], "models": ["ridge"], "n_bootstraps": 20}
+LONG = 600.0  # seconds that no test needs, so that time decides nothing
 
 
+@pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
+@pytest.mark.filterwarnings("ignore::tamis.base.NothingKeptWarning")
 @parametrize_with_checks(
     [
-        AutoSelector(600, task="classification", **SMALL),
-        AutoSelector(600, task="regression", **SMALL),
-        AutoSelector(600, **SMALL),
+        AutoSelector(LONG, task="classification", **SMALL),
+        AutoSelector(LONG, task="regression", **SMALL),
+        AutoSelector(LONG, **SMALL),
     ]
 )
 def test_scikit_learn_agrees(estimator, check):
     check(estimator)
+
+
+def small(**parameters):
+    return AutoSelector(LONG, **{"rankers": ["fisher"], "models": ["ridge", "knn"], "n_bootstraps": 50, **parameters})
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(return_X_y=True, as_frame=True)
+
+
+@pytest.fixture(scope="module")
+def fitted(wine):
+    return small(prefer="small").fit(*wine)
+
+
+def mixed_table(n_samples=160, seed=0):
+    rng = np.random.default_rng(seed)
+    size = rng.normal(size=n_samples)
+    size[3:15] = np.nan
+    table = {
+        "noise": rng.normal(size=n_samples),
+        "size": size,
+        "city": rng.choice(["Lyon", "Nice", "Paris"], size=n_samples),
+        "street": np.array([f"street {k}" for k in rng.integers(60, size=n_samples)]),
+        "day": np.datetime64("2024-01-01") + np.arange(n_samples).astype("timedelta64[D]"),
+        "name": np.array([f"person {i}" for i in range(n_samples)]),
+    }
+    y = np.where(np.nan_to_num(size) + 2.0 * (table["city"] == "Nice") > 0.8, "yes", "no")
+    return pd.DataFrame(table), y
+
+
+def same(one, other):
+    assert one.support_.tolist() == other.support_.tolist()
+    assert one.estimate_ == other.estimate_
+    ours, theirs = dict(one.results_), dict(other.results_)
+    for name in set(ours) - {"seconds"}:
+        np.testing.assert_equal(ours[name], theirs[name])
+
+
+def test_what_is_kept_is_what_the_chosen_configuration_keeps(fitted):
+    chosen = fitted.results_["chosen"].index(True)
+    assert sum(fitted.results_["chosen"]) == 1
+    assert fitted.n_features_ == fitted.results_["n_features"][chosen] == fitted.support_.sum()
+    assert fitted.get_feature_names_out().tolist() == fitted.feature_names_in_[fitted.support_].tolist()
+    assert set(fitted.order_[: fitted.n_features_]) == set(np.flatnonzero(fitted.support_))
+
+
+def test_estimator_predicts_from_the_columns_that_transform_gives(fitted, wine):
+    X, y = wine
+    assert np.array_equal(fitted.predict(X), fitted.estimator_.predict(fitted.transform(X)))
+    assert fitted.score(X, y) > 0.9
+
+
+def test_estimate_lies_between_chance_and_the_naive_score(fitted):
+    estimate = fitted.estimate_
+    assert estimate.metric == "balanced_accuracy"
+    assert estimate.chance == pytest.approx(1 / 3)
+    assert estimate.chance < estimate.low <= estimate.value <= estimate.high
+    assert estimate.n_rows == 178
+
+
+def test_reason_names_choice_estimate_and_time(fitted):
+    for words in (
+        "features by fisher",
+        "balanced accuracy",
+        "by guessing",
+        "ran on all folds",
+        "s were used",
+        "3 classes",
+    ):
+        assert words in fitted.reason_
+
+
+def test_results_have_one_row_per_configuration(fitted):
+    results = fitted.results_
+    assert len(
+        set(zip(results["ranker"], results["n_features"], results["scaling"], results["model"], strict=True))
+    ) == len(results["ranker"])
+    assert "all" in results["ranker"]
+    assert set(results["status"]) <= {"complete", "dropped", "failed", "not run"}
+    assert isinstance(results.frame(), pd.DataFrame)
+    complete = np.array(results["status"]) == "complete"
+    assert np.isfinite(np.array(results["score"])[complete]).all()
+    assert np.isnan(np.array(results["score"])[~complete]).all()
+
+
+def test_alternatives_keep_other_sets_and_are_within_one_standard_error(fitted):
+    kept = set(fitted.get_feature_names_out())
+    assert fitted.alternatives_
+    for each in fitted.alternatives_:
+        assert set(each.features) != kept
+        assert len(each.features) == each.n_features
+
+
+def test_small_keeps_no_more_than_balanced_and_balanced_no_more_than_accurate():
+    X, y = load_breast_cancer(return_X_y=True)
+    sizes = [small(prefer=prefer).fit(X, y).n_features_ for prefer in ("small", "balanced", "accurate")]
+    assert sizes == sorted(sizes)
+
+
+def test_interchangeable_features_are_named():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    X = np.column_stack([X, 2.54 * X[:, 0]])
+    selector = small(prefer="small").fit(X, X[:, 0] > 0)
+    kept = selector.get_feature_names_out()
+    assert kept[0] in ("x0", "x5")
+    assert selector.groups_[kept[0]] == [{"x0": "x5", "x5": "x0"}[kept[0]]]
+
+
+def test_summary_has_a_row_per_feature_with_the_kept_ones_first(fitted, wine):
+    summary = fitted.summary()
+    assert len(summary) == wine[0].shape[1]
+    assert summary["kept"].tolist()[: fitted.n_features_] == [True] * fitted.n_features_
+    assert summary["stability"][: fitted.n_features_].between(0, 1).all()
+
+
+def test_mixed_tables_keep_source_columns():
+    X, y = mixed_table()
+    selector = small(prefer="small").fit(X, y)
+    assert {"city", "size"} <= set(selector.get_feature_names_out())
+    assert "name" not in selector.get_feature_names_out()
+    pd.testing.assert_frame_equal(selector.transform(X), X[selector.get_feature_names_out().tolist()])
+    assert selector.score(X, y) > 0.8
+
+
+def test_levels_that_were_never_seen_are_predicted_too():
+    X, y = mixed_table()
+    selector = small(prefer="accurate").fit(X, y)
+    new = X.head(3).assign(city="Berlin", size=np.nan)
+    assert set(selector.predict(new)) <= {"yes", "no"}
+
+
+def test_tables_of_any_library_give_the_same():
+    X, y = mixed_table()
+    from_pandas = small().fit(X, y)
+    from_polars = small().fit(pl.from_pandas(X), y)
+    from_mapping = small().fit({name: X[name].to_numpy() for name in X}, y)
+    same(from_pandas, from_polars)
+    same(from_pandas, from_mapping)
+    assert isinstance(from_polars.transform(pl.from_pandas(X)), pl.DataFrame)
+
+
+def test_sparse_tables_of_counts_are_selected_from():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=200)
+    X = sparse.csr_array(rng.poisson(0.2 + 0.8 * (np.arange(30) < 3) * y[:, None]).astype(float))
+    selector = AutoSelector(LONG, rankers=["fisher"], models=["naive-bayes", "ridge"], n_bootstraps=20).fit(X, y)
+    assert selector.support_[:3].any()
+    assert selector.score(X, y) > 0.7
+    assert sparse.issparse(selector.transform(X))
+
+
+def test_quantities_are_scored_by_r2():
+    X, y = load_diabetes(return_X_y=True)
+    selector = small().fit(X, y)
+    assert (selector.task_, selector.estimate_.metric, selector.estimate_.chance) == ("regression", "r2", 0.0)
+    assert 0.3 < selector.estimate_.value < 0.6
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "accuracy"])
+def test_scoring_may_be_chosen(scoring):
+    X, y = load_breast_cancer(return_X_y=True)
+    selector = small(models=["ridge"], scoring=scoring).fit(X, y)
+    assert selector.estimate_.metric == scoring
+    assert selector.score(X, y) > 0.95
+
+
+def test_scores_that_are_no_mean_over_rows_are_refused(wine):
+    with pytest.raises(ValueError, match="mean over rows"):
+        small(scoring="f1_macro").fit(*wine)
+    with pytest.raises(ValueError, match="two classes"):
+        small(scoring="roc_auc").fit(*wine)
+
+
+def test_ensemble_votes_and_keeps_what_any_voter_keeps(wine):
+    selector = small(ensemble=True).fit(*wine)
+    chosen = np.flatnonzero(selector.results_["chosen"])
+    assert chosen.size == 7
+    assert selector.n_features_ >= max(selector.results_["n_features"][j] for j in chosen)
+    assert "vote" in selector.reason_
+    assert selector.score(*wine) > 0.9
+
+
+def test_of_noise_nothing_is_kept():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(120, 8)), rng.integers(2, size=120)
+    with pytest.warns(NothingKeptWarning, match="nothing is kept: no configuration is better than guessing"):
+        selector = small().fit(X, y)
+    assert selector.n_features_ == 0
+    assert selector.estimate_.low <= 0.5 <= selector.estimate_.high
+    assert selector.predict(X).shape == (120,)
+    with pytest.warns(UserWarning, match="No features"):
+        assert selector.transform(X).shape == (120, 0)
+
+
+def test_without_target_all_features_can_be_recovered_from_those_kept(wine):
+    selector = AutoSelector().fit(wine[0])
+    assert selector.task_ == "unsupervised"
+    assert selector.estimate_.metric == "fit"
+    assert selector.estimate_.value > selector.estimate_.chance
+    assert "intrinsic dimension" in selector.reason_
+    with pytest.raises(AttributeError, match="predict"):
+        selector.predict(wine[0])
+
+
+# the same answer
+
+
+def test_jobs_do_not_change_the_answer(fitted, wine):
+    same(fitted, small(prefer="small", n_jobs=2).fit(*wine))
+
+
+def test_a_dask_cluster_gives_the_same_answer(fitted, wine):
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster),
+        parallel_config("dask"),
+    ):
+        same(fitted, small(prefer="small").fit(*wine))
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_killed_run_goes_on_and_gives_the_same(fitted, wine, tmp_path, monkeypatch):
+    path = tmp_path / "race.npz"
+    monkeypatch.setattr(_race_file.RaceFile, "save_if_due", _race_file.RaceFile.save)
+    whole = Race.run
+
+    def some(race):
+        for step, what in enumerate(whole(race)):
+            yield what
+            if step == 4:
+                raise Killed
+
+    monkeypatch.setattr(Race, "run", some)
+    with pytest.raises(Killed):
+        small(prefer="small", checkpoint=path).fit(*wine)
+    assert path.exists()
+    monkeypatch.setattr(Race, "run", whole)
+    with pytest.raises(ValueError, match="belongs to another run"):
+        small(prefer="small", models=["ridge"], checkpoint=path).fit(*wine)
+    resumed = small(prefer="small", checkpoint=path).fit(*wine)
+    same(fitted, resumed)
+    assert not path.exists()
+
+
+def test_a_damaged_checkpoint_is_refused(wine, tmp_path):
+    path = tmp_path / "race.npz"
+    path.write_bytes(os.urandom(500))
+    with pytest.raises(ValueError, match="remove it first"):
+        small(checkpoint=path).fit(*wine)
+    assert path.exists()
+
+
+def test_a_fitted_selector_can_be_pickled(fitted, wine):
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.predict(wine[0]), fitted.predict(wine[0]))
+
+
+def test_ctrl_c_decides_by_what_is_finished(wine, monkeypatch):
+    whole = Race.run
+
+    def interrupted(race):
+        for what in whole(race):
+            yield what
+            if race.complete():
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(Race, "run", interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        selector = small().fit(*wine)
+    assert selector.n_features_ > 0
+    assert "not run" in selector.results_["status"]
+
+
+def test_with_hardly_any_time_the_cheapest_configuration_is_run(wine):
+    selector = small(n_bootstraps=10).set_params(time_budget=1e-6).fit(*wine)
+    assert selector.results_["status"].count("complete") == 1
+    assert "raise time_budget" in selector.reason_
+
+
+# what is open
+
+
+def test_rankers_and_models_can_be_added_and_removed(wine):
+    rankers = {"rfe": None, "forest": None, "relief": None, "l1": None, "fisher": None, "mine": CorrelationScore()}
+    models = dict.fromkeys(("naive-bayes", "logistic", "linear-svm", "rbf-svm", "boosting", "knn"))
+    selector = small(rankers=rankers, models={**models, "one": KNeighborsClassifier(1)}).fit(*wine)
+    assert set(selector.results_["ranker"]) == {"all", "mine"}
+    assert set(selector.results_["model"]) == {"ridge", "one"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"rankers": ["fischer"]}, "did you mean 'fisher'"),
+        ({"models": ["rigde"]}, "did you mean 'ridge'"),
+        ({"models": {"mine": KNeighborsClassifier}}, "must be an instance"),
+        ({"models": []}, "leaves no model"),
+        ({"rankers": 3}, "must be"),
+    ],
+)
+def test_unknown_names_are_refused_with_a_hint(wine, parameters, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        small(**parameters).fit(*wine)
+
+
+def test_a_configuration_that_fails_does_not_harm_the_others(wine):
+    class Broken(KNeighborsClassifier):
+        def fit(self, X, y):
+            raise RuntimeError("broken on purpose")
+
+    selector = small(models={"ridge": None, "broken": Broken(), "rbf-svm": None}).fit(*wine)
+    status = dict(zip(selector.results_["model"], selector.results_["status"], strict=True))
+    assert status["broken"] == "failed"
+    assert "broken on purpose" in "".join(selector.results_["error"])
+
+
+def test_one_class_and_too_few_rows_are_refused():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(ValueError, match="one class only"):
+        small(task="classification").fit(X, np.zeros(20, dtype=int))
+    with pytest.raises(ValueError, match="fewer than cv=5"):
+        small().fit(X[:4], [0, 1, 0, 1])
+
+
+def test_rare_classes_lower_the_number_of_folds(wine):
+    X, y = wine
+    rows = np.r_[0:59, 59:100, 130:133]
+    selector = small().fit(X.iloc[rows], y.iloc[rows])
+    assert "3 folds instead of 5" in selector.reason_
+
+
+def test_groups_of_rows_stay_together():
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(30), 6)
+    of_person = rng.normal(size=(30, 40))[person]
+    X = of_person + 0.01 * rng.normal(size=(180, 40))
+    y = rng.integers(2, size=30)[person]  # nothing but who it is tells y
+    selector = small(models=["knn"])
+    assert selector.fit(X, y).estimate_.naive > 0.95
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NothingKeptWarning)
+        assert selector.fit(X, y, row_groups=person).estimate_.naive < 0.9
+        assert small(models=["knn"], cv=GroupKFold(3)).fit(X, y, row_groups=person).estimate_.naive < 0.9
+
+
+def test_cross_val_score_judges_it_from_outside(wine):
+    assert cross_val_score(small(task="classification"), *wine, cv=2).mean() > 0.85

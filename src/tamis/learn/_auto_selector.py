@@ -48,7 +48,6 @@ from tamis.table._source import Source, read_source
 from tamis.table._source_columns import ReadsTables, take_columns
 from tamis.table._target import read_target
 
-
 _FEWEST_TO_JUDGE = 10  # rows, without a target
 
 
@@ -60,9 +59,11 @@ def _can_predict(selector: AutoSelector) -> bool:
 
 def _has_method(name: str) -> Any:
     def check(selector: AutoSelector) -> bool:
-        if "estimator_" in vars(selector) and _can_predict(selector) and not hasattr(selector.estimator_, name):
-            raise AttributeError(f"the chosen estimator has no {name}: {selector.estimator_!r}")
-        return _can_predict(selector)
+        if "estimator_" not in vars(selector) and _can_predict(selector):
+            raise AttributeError(f"which model is chosen, and whether it has {name}, is known after fit")
+        if not hasattr(selector.estimator_, name):
+            raise AttributeError(f"the chosen model has no {name}: {selector.estimator_!r}")
+        return True
 
     return check
 
@@ -471,7 +472,7 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
         """
         check_is_fitted(self)
         X = self._read_input(X, reset=False)
-        if isinstance(X, Mapping) and not sparse.issparse(X) or frame_library(X):
+        if (isinstance(X, Mapping) and not sparse.issparse(X)) or frame_library(X):
             return take_columns(X, np.flatnonzero(self.support_))
         return self._transform(X)
 
@@ -495,7 +496,8 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.estimator_.predict(self._kept_columns(X))
+        kept = self._kept_columns(X)
+        return self.estimator_.predict(kept)
 
     @available_if(_has_method("predict_proba"))
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -509,7 +511,8 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self.estimator_.predict_proba(self._kept_columns(X))
+        kept = self._kept_columns(X)
+        return self.estimator_.predict_proba(kept)
 
     @available_if(_has_method("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
@@ -523,7 +526,8 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        return self.estimator_.decision_function(self._kept_columns(X))
+        kept = self._kept_columns(X)
+        return self.estimator_.decision_function(kept)
 
     @available_if(_can_predict)
     def score(self, X: Any, y: Any) -> float:

@@ -9,8 +9,8 @@ from joblib import delayed
 
 from tamis.base import open_parallel
 from tamis.learn._configurations import Configuration
-from tamis.learn._fold_work import predict_fold, rank_fold
 from tamis.learn._costs import Costs, Guard
+from tamis.learn._fold_work import predict_fold, rank_fold
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._metrics import Metric
 from tamis.learn._portfolio import ALL, ModelEntry, Problem, RankerEntry

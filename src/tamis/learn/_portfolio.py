@@ -258,7 +258,7 @@ def _indicators(problem: Problem) -> bool:
 _AS_IT_IS = ("as it is",)
 
 MODELS: tuple[ModelEntry, ...] = (
-    ModelEntry("ridge", "", _make_ridge, _dense, (), 0, 1.0, 1.3),
+    ModelEntry("ridge", "", _make_ridge, _always, (), 0, 1.0, 1.3),
     ModelEntry("naive-bayes", "", _make_naive_bayes, _indicators, _AS_IT_IS, 1),
     ModelEntry("logistic", "", _make_logistic, _classes, (), 1, 1.0, 1.0),
     ModelEntry("linear-svm", "", _make_linear_svm, _classes, (), 1, 1.0, 1.0),

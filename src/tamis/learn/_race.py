@@ -99,6 +99,10 @@ class Race:
         self.data, self.folds, self.problem, self.metric = data, list(folds), problem, metric
         self.rankers = {entry.name: entry for entry in rankers if entry.fits(problem)}
         self.models = {entry.label: entry for entry in models if entry.fits(problem)}
+        if not self.models:
+            raise ValueError(
+                f"none of the models {', '.join(sorted({entry.name for entry in models}))} suits this table"
+            )
         self.scalings = scalings
         self.budget, self.started, self.clock, self.n_jobs = budget, started, clock, n_jobs
         self.ledger, self.costs = ledger, Costs()

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from tamis.learn._bias_corrected import Estimate, bootstrap_scores, summarize
 from tamis.learn._choice import FEW_ROWS, Rule, paired, vote, voters
 from tamis.learn._configurations import Configuration
-from tamis.learn._metrics import Metric, guess_losses
+from tamis.learn._metrics import guess_losses
 from tamis.learn._permuted_targets import permuted_scores, seconds_for_permutations
 from tamis.learn._portfolio import ALL
 from tamis.learn._race import Race
