@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from tamis import AutoSelector, TableSelector
 from tamis.cli._estimate import estimate_sentence, score_text
 from tamis.cli._save_model import foreign_types, save_model
+from tamis.learn import _race
 from tamis.learn._bias_corrected import Estimate
 
 FEW = ("--budget", 20, "--rankers", "fisher", "--models", "ridge", "--prefer", "small")  # a fraction of a second
@@ -24,10 +27,11 @@ def test_auto_says_what_to_keep_why_and_what_to_expect_of_new_rows(csv, tamis):
     assert outcome.code == 0, outcome.err
     head, *rows = outcome.out.splitlines()
     assert head.split() == ["feature", "in", "folds", "would", "do", "as", "well"]
-    assert [row.split() for row in rows] == [["x2", "100", "%", "-"], ["x5", "100", "%", "-"]]
+    found = {row.split()[0]: row.split()[1:] for row in rows}
+    assert found["x2"] == found["x5"] == ["100", "%", "-"]
     lines = outcome.err.splitlines()
     assert lines[0] == "regression on 'y'"
-    assert any(re.match(r"keep 2 of 8 features: \w.* s were used", line) for line in lines)
+    assert any(re.match(r"keep [23] of 8 features: \w.* s were used", line) for line in lines)
     [expected] = [line for line in lines if line.startswith("expected R² on new rows: 0.9")]
     assert re.search(r"\(0\.9\d* to 0\.9\d* with 95 % confidence; by guessing", expected)
     assert "did not see" not in outcome.err  # the estimate is told once
@@ -98,20 +102,48 @@ def test_without_a_target_columns_are_kept_and_nothing_is_promised(csv, tamis, t
     outcome = tamis("auto", csv, "--drop", "y", "--budget", 20, "--model", path, "--json")
     assert outcome.code == 0, outcome.err
     report = outcome.json
-    assert (report["task"], report["estimate"], report["target"]) == ("unsupervised", None, None)
+    assert (report["task"], report["estimate"]["metric"], report["target"]) == ("unsupervised", "fit", None)
     assert 0 < report["n_kept"] <= 8
     assert path.exists()
-    assert "expected" not in tamis("auto", csv, "--drop", "y", "--budget", 20).err
+    said = tamis("auto", csv, "--drop", "y", "--budget", 20).err
+    assert "no target" in said
+    assert "expected" not in said
 
 
-def test_a_second_command_goes_on_from_the_checkpoint(csv, tamis, tmp_path):
-    options = ("--target", "y", *FEW, "--checkpoint", tmp_path / "race", "--json")
-    first = tamis("auto", csv, *options).json
-    assert (tmp_path / "race").exists()
-    again = tamis("auto", csv, *options).json
-    assert again["features"] == first["features"]
-    assert again["estimate"] == first["estimate"]
-    assert tamis("auto", csv, *options, "--prefer", "small").json["n_kept"] <= first["n_kept"]
+def test_ctrl_c_gives_the_best_until_then_and_the_same_command_goes_on(csv, tamis, tmp_path, monkeypatch):
+    predict_fold, n_calls = _race.predict_fold, []
+
+    def interrupted(*given: object) -> object:
+        n_calls.append(1)
+        if len(n_calls) == 8:
+            raise KeyboardInterrupt
+        return predict_fold(*given)
+
+    options = ("--target", "y", *FEW, "--checkpoint", tmp_path / "tried")
+    monkeypatch.setattr(_race, "predict_fold", interrupted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", ConvergenceWarning)
+        outcome = tamis("auto", csv, *options)
+    assert outcome.code == 130
+    assert "unfinished: interrupted by Ctrl-C; this is the best of what was tried until then" in outcome.err
+    assert "features: " in outcome.err
+    assert (tmp_path / "tried").exists()
+    monkeypatch.setattr(_race, "predict_fold", predict_fold)
+    report = tamis("auto", csv, *options, "--json").json
+    assert report["interrupted"] is False
+    assert not (tmp_path / "tried").exists()
+    whole = tamis("auto", csv, "--target", "y", *FEW, "--json").json
+    assert (report["features"], report["estimate"]) == (whole["features"], whole["estimate"])
+
+
+def test_ctrl_c_before_anything_is_known_ends_as_interrupted(csv, tamis, monkeypatch):
+    def interrupted(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_race, "predict_fold", interrupted)
+    outcome = tamis("auto", csv, "--target", "y", *FEW)
+    assert (outcome.code, outcome.out) == (130, "")
+    assert outcome.err.endswith("tamis: interrupted\n")
 
 
 @pytest.mark.parametrize(

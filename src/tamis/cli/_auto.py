@@ -154,7 +154,7 @@ def _check_files(args: argparse.Namespace) -> None:
 def _fit(args: argparse.Namespace, table: Table, env: Environment) -> tuple[AutoSelector, float]:
     """The fitted selector and the seconds that it took, with a progress bar for whoever watches."""
     from tamis import AutoSelector
-    from tamis.cli._progress import progress_bar
+    from tamis.cli._progress import budget_bar
 
     selector = AutoSelector(
         args.budget,
@@ -171,7 +171,7 @@ def _fit(args: argparse.Namespace, table: Table, env: Environment) -> tuple[Auto
     )
     X = table.features.dense() if table.features.block is None else table.features.matrix()
     start = time.perf_counter()
-    with contextlib.nullcontext() if args.quiet or args.json else progress_bar(selector, env):
+    with contextlib.nullcontext() if args.quiet or args.json else budget_bar(env, args.budget):
         try:
             selector.fit(X, table.y, row_groups=table.row_groups)
         except ValueError as error:

@@ -64,7 +64,8 @@ def say_answer(selector: AutoSelector, table: Table, args: argparse.Namespace, e
     if args.out is None and kept:
         env.emit(_kept_table(kept))
     if is_interrupted(selector):
-        env.say("unfinished: interrupted by Ctrl-C; this is the best of what was tried until then")
+        resume = "" if args.checkpoint is None else f"; the same command goes on from {args.checkpoint}"
+        env.say(f"unfinished: interrupted by Ctrl-C; this is the best of what was tried until then{resume}")
     env.say(f"keep {len(kept)} of {table.n_features} features: {_ESTIMATE.sub('', selector.reason_)}")
     if selector.task_ != "unsupervised":  # where the reason says it
         env.say(estimate_sentence(selector.estimate_, args.confidence))
