@@ -49,7 +49,7 @@ def budget_bar(env: Environment, seconds: float) -> Iterator[None]:
     if _rich(env) is None:
         yield
         return
-    progress = importlib.import_module("rich.progress")
+    progress: Any = importlib.import_module("rich.progress")
     bar = importlib.import_module("rich.progress_bar").ProgressBar
 
     class Used(progress.ProgressColumn):
