@@ -131,7 +131,7 @@ def find_alternatives(
 ) -> list[Alternative]:
     """Configurations within one standard error of the best that keep other sets, the best first, each set once."""
     seen = {frozenset(kept.tolist())}
-    found = []
+    found: list[Alternative] = []
     for i in np.argsort(-verdict.scores, kind="stable").tolist():
         each = verdict.complete[i]
         if not verdict.within[i] or len(found) == _MOST_ALTERNATIVES:
@@ -201,27 +201,26 @@ def explain(
     n_complete, n_all = len(verdict.complete), len(race.configurations)
     interval = f"{estimate.value:.3g} ({confidence:.0%} interval {estimate.low:.3g} to {estimate.high:.3g})"
     if verdict.is_noise:
-        said = (
-            f"nothing is kept: no configuration is better than guessing; {metric.words} of the choice on rows it did not "
-            f"see is {interval}, and {estimate.chance:.3g} by guessing"
-        )
+        said = "nothing is kept: no configuration is better than guessing"
     else:
-        said = f"{_choice_in_words(verdict, n_kept, race.data.n_columns, prefer)}; {metric.words} of the choice on rows it "
-        said += f"did not see is {interval}, and {estimate.chance:.3g} by guessing"
+        said = _choice_in_words(verdict, n_kept, race.data.n_columns, prefer)
+    found = f"{metric.words} of the choice on rows it did not see is {interval}, and {estimate.chance:.3g} by guessing"
     ran = f"{n_complete} of {n_all} configurations ran on all folds, {seconds:.3g} of {race.budget:g} s were used"
-    return "; ".join([said, ran, *notes])
+    return "; ".join([said, found, ran, *notes])
 
 
 def _choice_in_words(verdict: Verdict, n_kept: int, n_columns: int, prefer: str) -> str:
     if len(verdict.chosen) > 1:
-        return f"a vote of the {len(verdict.chosen)} best configurations, which keep {n_kept} of {n_columns} features together"
+        n_voters = len(verdict.chosen)
+        return f"a vote of the {n_voters} best configurations, which keep {n_kept} of {n_columns} features together"
     chosen = verdict.chosen[0]
     score = dict(zip((each.key for each in verdict.complete), verdict.scores.tolist(), strict=True))
     told = f"{chosen} (cross-validated score {score[chosen.key]:.4g})"
     if chosen.key == verdict.best.key:
         why = "the best of all"
     elif verdict.needs_support and chosen.ranker == ALL:
-        why = f"fewer features are not better by enough with so few rows (the best: {verdict.best}, {score[verdict.best.key]:.4g})"
+        best = f"{verdict.best}, {score[verdict.best.key]:.4g}"
+        why = f"fewer features are not better by enough with so few rows (the best: {best})"
     else:
         share = {"balanced": "half a", "small": "one"}.get(prefer, "half a")
         why = f"the fewest within {share} standard error of the best ({verdict.best}, {score[verdict.best.key]:.4g})"

@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -100,7 +101,7 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
         classes), "r2" (the default for quantities), "neg_mean_squared_error", "neg_root_mean_squared_error",
         "neg_mean_absolute_error".
     cv : int, splitter or iterable, default=5
-        A number of folds is lowered to the number of rows of the rarest class, but not below 2.
+        A number of folds, whose rows are drawn at random; it is lowered to the number of rows of the rarest class, but not below 2.
     n_bootstraps : int, default=1000
         Samples of the rows behind ``estimate_``; they train nothing.
     confidence : float, default=0.95
@@ -156,8 +157,8 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
     standard errors is taken to be so in every sample. Where the interval comes near to guessing, the target is permuted
     19 times: what does not exceed these is noise.
 
-    Without y, :class:`~tamis.NeighborFaithful` selects the features from which all can be recovered, as few as it takes;
-    ``estimate_`` is FIT on held-out rows, with the range over five splits.
+    Without y, :class:`~tamis.NeighborFaithful` selects the features from which all can be recovered, as few as it
+    takes; ``estimate_`` is FIT on held-out rows, with the range over five splits.
 
     Deviations: weights of rows are not taken. After Ctrl-C what is finished decides.
 
@@ -178,6 +179,11 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
     """
 
     _accepts_sparse = True
+
+    estimate_: Estimate
+    results_: Results
+    alternatives_: list[Alternative]
+    _loops: list[Any]
 
     _parameter_constraints: ClassVar[dict] = {
         "time_budget": [Interval(Real, 0, None, closed="neither")],
@@ -371,6 +377,9 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
                     )
                 cv = max(2, rarest)
                 notes.append(f"{cv} folds instead of {self.cv}, for the rarest class has {rarest} rows")
+            if row_groups is None:  # tables may be sorted
+                kind = StratifiedKFold if is_classes else KFold
+                cv = kind(cv, shuffle=True, random_state=int(self.random_state))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
             rows = np.empty((y.size, 0))
@@ -416,7 +425,7 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
 
     def _store(self, race: Race, verdict: Verdict, X: Any, labels: np.ndarray, notes: Sequence[str]) -> None:
         names = [self.feature_name(j) for j in range(race.data.n_columns)]
-        self.estimate_: Estimate = verdict.estimate
+        self.estimate_ = verdict.estimate
         orders: dict[str, np.ndarray] = {}
         if verdict.is_noise:
             self.support_ = np.zeros(race.data.n_columns, dtype=bool)
@@ -432,10 +441,8 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
             )
         kept = np.flatnonzero(self.support_)
         self.n_features_ = int(kept.size)
-        self.results_: Results = tabulate(race, verdict, self._frame_library)
-        self.alternatives_: list[Alternative] = (
-            [] if verdict.is_noise else find_alternatives(race, verdict, orders, kept, names)
-        )
+        self.results_ = tabulate(race, verdict, self._frame_library)
+        self.alternatives_ = [] if verdict.is_noise else find_alternatives(race, verdict, orders, kept, names)
         self.groups_ = interchangeable(race.data, kept, names) if kept.size else {}
         self.stability_ = selection_shares(race, verdict.chosen, kept) if kept.size else np.empty(0)
         self.reason_ = explain(
@@ -568,7 +575,7 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
         rank_of = {int(j): place for place, j in enumerate(self.order_, start=1)}
         share = dict(zip(np.flatnonzero(self.support_).tolist(), self.stability_.tolist(), strict=True))
         features = np.concatenate([self.order_, rest]).astype(int).tolist()
-        columns = {
+        columns: dict[str, list[Any]] = {
             "feature": [self.feature_name(j) for j in features],
             "rank": [rank_of.get(j) for j in features],
             "kept": [bool(self.support_[j]) for j in features],
@@ -580,10 +587,8 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         task = vars(self).get("task_", self.task)
-        if task == "classification":
-            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
-        elif task == "regression":
-            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags(poor_score=True)
+        tags.classifier_tags, tags.regressor_tags = ClassifierTags(), RegressorTags(poor_score=True)
+        tags.estimator_type = {"classification": "classifier", "regression": "regressor"}.get(task)
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True

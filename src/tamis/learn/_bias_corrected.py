@@ -103,10 +103,10 @@ def bootstrap_scores(
 def _can_be_scored(metric: Metric, y: np.ndarray, out: np.ndarray) -> np.ndarray:
     """Samples that leave out rows of every class, or rows whose target varies."""
     if metric.task == "classification" and metric.name != "accuracy":
-        return np.all([out[:, y == code].any(axis=1) for code in np.unique(y)], axis=0)
+        return np.asarray(np.all([out[:, y == code].any(axis=1) for code in np.unique(y)], axis=0))
     if metric.name == "r2":
-        return out.sum(axis=1) > 2
-    return out.any(axis=1)
+        return np.asarray(out.sum(axis=1) > 2)
+    return np.asarray(out.any(axis=1))
 
 
 def summarize(

@@ -16,9 +16,9 @@ _SUPPORT = {"accurate": 1.0, "balanced": 1.0, "small": 0.0}  # by which fewer fe
 class Rule:
     r"""The choice among configurations with losses :math:`\ell_{ij}` of row i and configuration j.
 
-    With :math:`\bar\ell_j = \sum_i u_i \ell_{ij}` and :math:`b` the configuration with the least, j does not do worse if
-    :math:`\bar\ell_j - \bar\ell_b \le t \, \mathrm{se}(\bar\ell_j - \bar\ell_b)`; of these the first in the order of the
-    columns is taken, which is that of the number of features, then of simplicity.
+    With :math:`\bar\ell_j = \sum_i u_i \ell_{ij}` and :math:`b` the configuration with the least, j does not do worse
+    if :math:`\bar\ell_j - \bar\ell_b \le t \, \mathrm{se}(\bar\ell_j - \bar\ell_b)`; of these the first in the order of
+    the columns is taken, which is that of the number of features, then of simplicity.
 
     Where ``needs_support`` (few rows) it is the best configuration with all features, :math:`a`, unless the one chosen
     does better by a standard error, :math:`\bar\ell_j - \bar\ell_a \le -\mathrm{se}(\bar\ell_j - \bar\ell_a)`; with

@@ -76,11 +76,11 @@ def rank_fold(
     fold = data.fold(train, test)
     n_rows, n_columns = fold.train.shape
     exponents = (entry.row_exponent, entry.column_exponent)
-    if guard.end < np.inf and not costs.predict(entry.name, *fold.train.shape, exponents) and _is_large(fold):
+    if guard.end < np.inf and not costs.predict(entry.name, n_rows, n_columns, exponents) and _is_large(fold):
         small = _part(fold, problem)
         started = time.perf_counter()
         _attempt(lambda: rank(entry, problem, small))
-        costs.observe(entry.name, *small.train.shape, time.perf_counter() - started)
+        costs.observe(entry.name, small.train.shape[0], small.train.shape[1], time.perf_counter() - started)
     if not guard.allows(costs.predict(entry.name, n_rows, n_columns, exponents)):
         return NOT_RUN
     return _timed(lambda: rank(entry, problem, fold), n_columns)
@@ -177,7 +177,7 @@ def _run_pilot(model: ModelEntry, configuration: Configuration, problem: Problem
     small = _part(fold, problem)
     started = time.perf_counter()
     _attempt(lambda: _predict(model, configuration, problem, small, "label"))
-    costs.observe(model.label, *small.train.shape, time.perf_counter() - started)
+    costs.observe(model.label, small.train.shape[0], small.train.shape[1], time.perf_counter() - started)
 
 
 def _attempt(run: Any) -> tuple[Any, str]:

@@ -55,11 +55,11 @@ class Ledger:
 class Race:
     r"""Configurations in waves: all features with every model, then one ranker after the other.
 
-    Each wave runs on the first fold; there, and after the second, configurations are dropped that are worse than the best
-    of all so far by more than two standard errors of the paired difference over rows. On tables of 300 rows and more
-    all but the better third of a wave, and at least twelve, are dropped on the first fold too: rows of that fold do not
-    enter the estimate then, for what remains was chosen by them. What runs next depends on results only; time ends it
-    wherever it is.
+    Each wave runs on the first fold; there, and after the second, configurations are dropped that are worse than the
+    best of all so far by more than two standard errors of the paired difference over rows. On tables of 300 rows and
+    more all but the better third of a wave, and at least twelve, are dropped on the first fold too: rows of that fold
+    do not enter the estimate then, for what remains was chosen by them. What runs next depends on results only; time
+    ends it wherever it is.
 
     Parameters
     ----------

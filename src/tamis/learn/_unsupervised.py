@@ -71,9 +71,10 @@ def select_faithful(
         "fit", value, float(low), float(high), _fit_itself(fold, order), float(np.mean(of_random)), n_rows
     )
     reason = (
-        f"{order.size} of {data.n_columns} features are the fewest from which all are recovered about as well as from any "
-        f"number ({ranker.stop_.reason}); {_dimension(fold)}; on held-out rows they recover {value:.3g} of the variance "
-        f"of all features ({low:.3g} to {high:.3g} over {len(scores)} splits), as many random ones {estimate.chance:.3g}"
+        f"{order.size} of {data.n_columns} features are the fewest from which all are recovered about as well as from "
+        f"any number ({ranker.stop_.reason}); {_dimension(fold)}; on held-out rows they recover {value:.3g} of the "
+        f"variance of all features ({low:.3g} to {high:.3g} over {len(scores)} splits), as many random ones "
+        f"{estimate.chance:.3g}"
     )
     return Faithful(support, order, shares[np.flatnonzero(support)] / len(scores), estimate, reason)
 

@@ -181,8 +181,8 @@ def _is_noise(
 ) -> tuple[bool, list[str]]:
     """Whether what was chosen is no better than guessing, and what to say of how that was settled.
 
-    Where the interval is not far from chance the target is permuted: folds share what the sample holds by chance, so that
-    scores of noise vary more than an interval over rows tells.
+    Where the interval is not far from chance the target is permuted: folds share what the sample holds by chance, so
+    that scores of noise vary more than an interval over rows tells.
     """
     above = estimate.value - estimate.chance
     if estimate.low <= estimate.chance and not beats:

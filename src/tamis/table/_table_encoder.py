@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -76,7 +76,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     [[1.0, 0.0], [2.0, 1.0], [2.0, 0.0], [4.0, 1.0]]
     """
 
-    _parameter_constraints = {"task": [StrOptions({"classification", "regression", "unsupervised"})]}
+    _parameter_constraints: ClassVar[dict] = {"task": [StrOptions({"classification", "regression", "unsupervised"})]}
 
     def __init__(self, task: str = "unsupervised") -> None:
         self.task = task
@@ -137,8 +137,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for j, column in source.levels.items():
             if is_identifier(column) or column.counts.max(initial=0) == source.n_rows or not column.counts.any():
                 continue
-            plan, codes, by_target = _plan_levels(j, _labels_of(source, j), targets)
-            self.levels_.append(plan)
+            levels, codes, by_target = _plan_levels(j, _labels_of(source, j), targets)
+            self.levels_.append(levels)
             if by_target and targets is not None:
                 ordered[j] = ordered_means(codes, targets)
         self.places_ = np.concatenate(

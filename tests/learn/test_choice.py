@@ -1,0 +1,177 @@
+"""The choice among configurations and its estimate agree with what is computed row by row."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+
+from tamis.learn._bias_corrected import bootstrap_scores, draw_counts
+from tamis.learn._choice import TOLERANCE, Rule, vote, voters
+from tamis.learn._costs import Costs, Guard
+from tamis.learn._metrics import METRICS, find_metric, guess_losses
+from tests.oracles.auto_selector import bias_corrected, choose
+
+N_ROWS, N_CONFIGURATIONS = 40, 6
+
+
+def draw(name, seed):
+    """A target and losses of a few configurations, some much alike."""
+    rng = np.random.default_rng(seed)
+    if METRICS[name].task == "classification":
+        y = np.r_[np.zeros(25, dtype=int), np.ones(15, dtype=int)]
+        losses = (rng.random((N_ROWS, N_CONFIGURATIONS)) < np.linspace(0.35, 0.2, N_CONFIGURATIONS)).astype(float)
+    else:
+        y = rng.normal(size=N_ROWS)
+        losses = rng.random((N_ROWS, N_CONFIGURATIONS)) * np.linspace(1.3, 1.0, N_CONFIGURATIONS)
+    return y, losses
+
+
+def rule(prefer, **given):
+    is_all = np.zeros(N_CONFIGURATIONS, dtype=bool)
+    is_all[-2:] = True
+    return Rule(prefer, np.arange(N_CONFIGURATIONS), is_all, given.get("needs_support", False))
+
+
+@pytest.mark.parametrize("name", ["balanced_accuracy", "accuracy", "r2"])
+@pytest.mark.parametrize("prefer", ["accurate", "balanced", "small"])
+def test_choice_on_samples_of_rows_is_that_of_the_definition(name, prefer):
+    for seed in range(5):
+        y, losses = draw(name, seed)
+        counts = np.vstack([np.ones(N_ROWS), *draw_counts(N_ROWS, 20, None, np.random.RandomState(seed))])
+        chosen = rule(prefer).choose(losses, METRICS[name].scales(y, counts), counts)
+        for row, found in zip(counts, chosen, strict=True):
+            rows = np.repeat(np.arange(N_ROWS), row.astype(int)).tolist()
+            expected = choose(name, y.tolist(), losses, rows, TOLERANCE[prefer])
+            if prefer == "accurate":  # of equally good ones the first, up to rounding
+                expected = choose(name, y.tolist(), losses, rows, 0.0)
+            assert found == expected
+
+
+@pytest.mark.parametrize("name", ["balanced_accuracy", "r2"])
+def test_estimate_is_that_of_the_definition(name):
+    y, losses = draw(name, 0)
+    metric, the_rule = METRICS[name], rule("balanced")
+    found = bootstrap_scores(
+        metric,
+        y,
+        lambda scales, counts: losses[:, the_rule.choose(losses, scales, counts)].T,
+        judged=np.ones(N_ROWS, dtype=bool),
+        n_draws=25,
+        row_groups=None,
+        rng=np.random.RandomState(3),
+    )
+    (counts,) = draw_counts(N_ROWS, 25, None, np.random.RandomState(3))
+    samples = [np.repeat(np.arange(N_ROWS), row.astype(int)).tolist() for row in counts]
+    np.testing.assert_allclose(found, bias_corrected(name, y.tolist(), losses, samples, 0.5), rtol=1e-12)
+
+
+def test_estimate_of_the_best_of_many_guesses_is_near_chance_where_the_naive_score_is_not():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=200)
+    losses = rng.integers(2, size=(200, 300)).astype(float)
+    metric = METRICS["accuracy"]
+    naive = float(metric.score(losses.mean(axis=0).min()))
+    best = Rule("accurate", np.arange(300), np.zeros(300, dtype=bool), False)
+    scores = bootstrap_scores(
+        metric,
+        y,
+        lambda scales, counts: losses[:, best.choose(losses, scales, counts)].T,
+        judged=np.ones(200, dtype=bool),
+        n_draws=200,
+        row_groups=None,
+        rng=np.random.RandomState(0),
+    )
+    assert naive > 0.57
+    assert abs(scores.mean() - 0.5) < 0.02
+
+
+def test_rows_that_are_not_judged_do_not_enter_the_estimate():
+    y, losses = draw("accuracy", 0)
+    losses[:10] = 1.0
+    judged = np.arange(N_ROWS) >= 10
+    scores = bootstrap_scores(
+        METRICS["accuracy"],
+        y,
+        lambda scales, counts: np.where(judged, 0.0, 1.0)[None, :].repeat(len(counts), axis=0),
+        judged=judged,
+        n_draws=10,
+        row_groups=None,
+        rng=np.random.RandomState(0),
+    )
+    assert scores.tolist() == [1.0] * 10
+
+
+def test_groups_of_rows_are_drawn_together():
+    groups = np.repeat(np.arange(8), 5)
+    (counts,) = draw_counts(40, 30, groups, np.random.RandomState(0))
+    assert (counts.reshape(30, 8, 5) == counts.reshape(30, 8, 5)[:, :, :1]).all()
+    assert (counts[:, ::5].sum(axis=1) == 8).all()
+
+
+def test_with_few_rows_all_features_stay_unless_fewer_are_clearly_better():
+    rng = np.random.default_rng(0)
+    losses = np.repeat((rng.random((N_ROWS, 1)) < 0.3).astype(float), N_CONFIGURATIONS, axis=1)
+    losses[np.flatnonzero(losses[:, 0])[:1], 0] = 0.0  # the first is right on one row more
+    counts = np.ones((1, N_ROWS))
+    assert rule("accurate").choose(losses, counts / N_ROWS, counts).tolist() == [0]
+    losses[:4, 4] = losses[:4, 5] = 1.0 - losses[:4, 4]  # all features err elsewhere
+    chosen = rule("accurate", needs_support=True).choose(losses, counts / N_ROWS, counts)
+    assert chosen[0] in (0, 4, 5)
+    losses[:, 4:] = 1.0
+    assert rule("accurate", needs_support=True).choose(losses, counts / N_ROWS, counts).tolist() == [0]
+    losses[:, :] = losses[:, [4]]
+    losses[0, 0] = 0.0  # one row of forty: within a standard error
+    assert rule("accurate", needs_support=True).choose(losses, counts / N_ROWS, counts).tolist() == [4]
+
+
+def test_metrics_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=60)
+    ones = np.ones((1, 60))
+    predicted = rng.integers(2, size=60)
+    balanced, auc = METRICS["balanced_accuracy"], METRICS["roc_auc"]
+    value = balanced.score(balanced.scales(y, ones) @ balanced.losses(y, predicted))[0]
+    assert value == pytest.approx(balanced_accuracy_score(y, predicted))
+    decision = np.round(y + rng.normal(size=60), 1)
+    value = auc.score(auc.scales(y, ones) @ auc.losses(y, decision))[0]
+    assert value == pytest.approx(roc_auc_score(y, decision))
+
+
+@pytest.mark.parametrize("name", sorted(METRICS))
+def test_guessing_scores_what_chance_gives(name):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=300) if METRICS[name].task == "classification" else rng.normal(size=300)
+    metric = METRICS[name]
+    chance = metric.score(metric.scales(y, np.ones((1, 300))) @ guess_losses(metric, y))[0]
+    usual = {"balanced_accuracy": 0.5, "roc_auc": 0.5, "r2": 0.0, "accuracy": max(np.mean(y), 1 - np.mean(y))}
+    assert chance == pytest.approx(usual[name]) if name in usual else chance < 0
+
+
+def test_unknown_scores_are_refused():
+    with pytest.raises(ValueError, match="choose one of balanced_accuracy"):
+        find_metric("r2", "classification", 2)
+
+
+def test_votes_go_to_the_most_frequent_code_and_quantities_to_the_mean():
+    assert vote(np.array([[0, 1, 1], [2, 0, 2], [0, 1, 2]]), "classification").tolist() == [1, 2, 0]
+    assert vote(np.array([[0.0, 1.0], [2.0, 4.0]]), "regression").tolist() == [0.5, 3.0]
+    assert voters(np.array([0.3, 0.1, 0.1, 0.2])).tolist() == [1, 2, 3, 0]
+
+
+def test_costs_scale_with_rows_and_columns_from_the_nearest_fit():
+    costs = Costs()
+    assert costs.predict("svm", 100, 10, (2.0, 1.0)) is None
+    costs.observe("svm", 100, 10, 1.0)
+    assert costs.predict("svm", 200, 30, (2.0, 1.0)) == pytest.approx(12.0)
+    costs.observe("svm", 200, 30, 5.0)
+    assert costs.predict("svm", 200, 30, (2.0, 1.0)) == pytest.approx(5.0)
+
+
+def test_nothing_begins_that_would_not_end_in_time():
+    now = [0.0]
+    guard = Guard(10.0, lambda: now[0])
+    assert guard.allows(5.0)
+    assert guard.allows(None)
+    now[0] = 6.0
+    assert not guard.allows(5.0)
+    now[0] = 10.0
+    assert not guard.allows(None)
