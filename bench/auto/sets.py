@@ -128,6 +128,10 @@ SETS = {
 
 
 def split(task: Task, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """70 % of the rows to learn from and 30 % to judge by, with the classes' shares in both: X, X_test, y, y_test."""
-    stratify = None if task.is_quantity else task.y
-    return tuple(train_test_split(task.X, task.y, test_size=0.3, stratify=stratify, random_state=seed))
+    """70 % of the rows to learn from and 30 % to judge by, with the classes' shares in both: X, X_test, y, y_test.
+
+    Classes are text, so that no contender takes many of them for a quantity.
+    """
+    y = task.y if task.is_quantity else task.y.astype(str)
+    stratify = None if task.is_quantity else y
+    return tuple(train_test_split(task.X, y, test_size=0.3, stratify=stratify, random_state=seed))
