@@ -13,8 +13,8 @@ from scipy import sparse
 from sklearn import config_context
 
 from tamis import MaxVariance
-from tamis.assess import _redundancy
 from tamis.assess._redundancy import Redundancy, RedundancyGroup, redundancy
+from tamis.kernels.arrays import correlations
 
 NAMES = [f"column {j}" for j in range(9)]
 
@@ -92,7 +92,7 @@ def test_keeping_everything_leaves_nothing_uncovered():
 
 def test_blocks_do_not_change_the_groups(monkeypatch):
     whole = redundancy(data(), threshold=0.1)
-    monkeypatch.setattr(_redundancy, "_BLOCK", 20)
+    monkeypatch.setattr(correlations, "_BLOCK", 20)
     cut = redundancy(data(), threshold=0.1)
     for a, b in zip(whole, cut, strict=True):
         assert a.alternatives == b.alternatives

@@ -58,7 +58,6 @@ def test_the_kept_columns_are_written_as_they_were_read(shops, tamis, tmp_path):
     assert outcome.out == ""
     kept = pl.read_parquet(out)
     assert {"city", "area", "price"} <= set(kept.columns)
-    assert "id" not in kept.columns
     assert kept["city"].to_list() == pl.read_csv(shops)["city"].to_list()
     assert f"wrote {out}: 'city', " in outcome.err
 

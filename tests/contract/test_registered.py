@@ -55,7 +55,7 @@ def snake(name: str) -> str:
 
 METHODS = public_classes(tamis.rank, Ranker)
 CLASSIFIERS = public_classes(tamis.learn, ClassifierMixin)
-SELECTORS = public_classes(tamis.table, SelectorMixin)
+SELECTORS = [*public_classes(tamis.table, SelectorMixin), tamis.AutoSelector]
 RULES = public_classes(tamis.stop, StoppingRule)
 LEARNERS = [getattr(tamis.rank.stochastic, name) for name in tamis.rank.stochastic.__all__ if name != "SubsetLearner"]
 

@@ -19,6 +19,7 @@ from tamis.learn._verdict import Verdict
 
 _INTERCHANGEABLE = 0.9  # squared correlation
 _MOST_ALTERNATIVES = 10
+_MOST_EXPLAINED = 1000  # kept features for which others are looked for
 
 
 @dataclass(frozen=True)
@@ -177,20 +178,29 @@ def selection_shares(race: Race, chosen: Sequence[Configuration], kept: np.ndarr
 
 def interchangeable(data: LearningTable, kept: np.ndarray, names: Sequence[str]) -> dict[str, list[str]]:
     """For every kept feature the others whose numbers it explains by 90 % or more, the most similar first."""
+    if kept.size > _MOST_EXPLAINED:
+        return {}
     fold = data.all_rows()
     columns = as_columns(fold.train)
-    varies = np.asarray(columns.norm2) > 0
     encoded = fold.columns_of(kept)
-    best = np.zeros((kept.size, data.n_columns))
-    row_of = {int(place): row for row, place in enumerate(kept)}
-    for column, r2 in zip(encoded.tolist(), squared_correlations(columns, encoded, varies), strict=True):
-        np.maximum.at(best[row_of[int(fold.places[column])]], fold.places, r2)
-    found = {}
-    for row, place in enumerate(kept.tolist()):
-        near = np.flatnonzero(best[row] >= _INTERCHANGEABLE)
-        near = near[near != place]
-        found[names[place]] = [names[j] for j in near[np.argsort(-best[row][near], kind="stable")].tolist()]
-    return found
+    found: dict[int, np.ndarray] = {}
+    for column, r2 in zip(
+        encoded.tolist(), squared_correlations(columns, encoded, np.asarray(columns.norm2) > 0), strict=True
+    ):
+        place = int(fold.places[column])
+        near = np.flatnonzero(r2 >= _INTERCHANGEABLE)
+        best = found.setdefault(place, np.zeros(data.n_columns))
+        np.maximum.at(best, fold.places[near], r2[near])
+    return {names[place]: _others(found, place, names) for place in kept.tolist()}
+
+
+def _others(found: Mapping[int, np.ndarray], place: int, names: Sequence[str]) -> list[str]:
+    """Names of the columns that are similar to one, the most similar first."""
+    if place not in found:
+        return []
+    near = np.flatnonzero(found[place])
+    near = near[near != place]
+    return [names[j] for j in near[np.argsort(-found[place][near], kind="stable")].tolist()]
 
 
 def explain(

@@ -13,19 +13,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectorMixin
-from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.utils import ClassifierTags, RegressorTags, Tags, column_or_1d
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import column_or_1d
 
 from tamis._sklearn import Interval, StrOptions, fit_context
-from tamis.base import NothingKeptWarning, interruption, split_rows, track
+from tamis.base import NothingKeptWarning, interruption, track
 from tamis.base._caller import caller_level
-from tamis.base._summary import as_frame
-from tamis.base._validation import check_one_target, check_row_groups, column_name, frame_library
-from tamis.kernels.arrays.missing import has_missing
-from tamis.kernels.arrays.targets import describe_target, encode_classes, infer_task
+from tamis.base._validation import check_one_target, check_row_groups, frame_library
+from tamis.kernels.arrays.targets import describe_target, infer_task
 from tamis.learn._auto_results import (
     Alternative,
     Results,
@@ -35,41 +29,24 @@ from tamis.learn._auto_results import (
     selection_shares,
     tabulate,
 )
-from tamis.learn._bias_corrected import Estimate
 from tamis.learn._final_fit import fit_final, fit_guess
+from tamis.learn._kept_columns_predictor import KeptColumnsPredictor
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._metrics import find_metric
 from tamis.learn._portfolio import Problem, choose_models, choose_rankers
 from tamis.learn._race import Race
 from tamis.learn._race_file import RaceFile
+from tamis.learn._rows_and_target import as_numbers, encode_labels, split_folds
 from tamis.learn._scalings import scalings_of
 from tamis.learn._unsupervised import select_faithful
 from tamis.learn._verdict import Verdict, judge
-from tamis.table._source import Source, read_source
-from tamis.table._source_columns import ReadsTables, take_columns
+from tamis.table._source import Source
 from tamis.table._target import read_target
 
 _FEWEST_TO_JUDGE = 10  # rows, without a target
 
 
-def _can_predict(selector: AutoSelector) -> bool:
-    if vars(selector).get("task_") == "unsupervised":
-        raise AttributeError("AutoSelector was fitted without a target y: it selects features and predicts nothing")
-    return True
-
-
-def _has_method(name: str) -> Any:
-    def check(selector: AutoSelector) -> bool:
-        if "estimator_" not in vars(selector) and _can_predict(selector):
-            raise AttributeError(f"which model is chosen, and whether it has {name}, is known after fit")
-        if not hasattr(selector.estimator_, name):
-            raise AttributeError(f"the chosen model has no {name}: {selector.estimator_!r}")
-        return True
-
-    return check
-
-
-class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
+class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
     r"""Features, a model and an honest estimate of its score, in the time that is given.
 
     .. math:: \hat\jmath = \min \{ j : \bar\ell_j - \min_b \bar\ell_b \le t \, \mathrm{se}(\bar\ell_j - \bar\ell_b) \}
@@ -85,7 +62,7 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
         from those before it, would not end in time. The cheapest configuration is run whatever it takes.
     prefer : {"balanced", "accurate", "small"}, default="balanced"
         t = 1/2, 0 or 1. With fewer than 150 rows "balanced" and "accurate" keep all features unless fewer are better by
-        a standard error, and "small" unless fewer do as well: cross-validation of so few rows is no ground to throw
+        1.64 standard errors, and "small" unless fewer do as well: cross-validation of so few rows is no ground to throw
         features away.
     ensemble : bool, default=False
         A vote (of quantities: the mean) of the best seven configurations; what is kept is then all that any of them
@@ -101,7 +78,8 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
         classes), "r2" (the default for quantities), "neg_mean_squared_error", "neg_root_mean_squared_error",
         "neg_mean_absolute_error".
     cv : int, splitter or iterable, default=5
-        A number of folds, whose rows are drawn at random; it is lowered to the number of rows of the rarest class, but not below 2.
+        A number of folds, whose rows are drawn at random; it is lowered to the number of rows of the rarest class,
+        but not below 2.
     n_bootstraps : int, default=1000
         Samples of the rows behind ``estimate_``; they train nothing.
     confidence : float, default=0.95
@@ -137,7 +115,8 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
     alternatives_ : list of Alternative
         Configurations within one standard error of the best that keep other sets.
     groups_ : dict
-        For each kept feature those that are linearly the same up to a tenth of the variance.
+        For each kept feature those that are linearly the same up to a tenth of the variance; empty where more than
+        1000 are kept.
     stability_ : ndarray of shape (n_features_,)
         Share of the folds in which each kept feature is selected.
     n_features_in_, feature_names_in_
@@ -178,9 +157,6 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
     True
     """
 
-    _accepts_sparse = True
-
-    estimate_: Estimate
     results_: Results
     alternatives_: list[Alternative]
     _loops: list[Any]
@@ -267,7 +243,7 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
         X = self._read_input(X, reset=True)
         row_groups = check_row_groups(row_groups, X)
         self._frame_library = frame_library(X)
-        table = _as_numbers(X)
+        table = as_numbers(X)
         n_rows = table.n_rows if isinstance(table, Source) else table.shape[0]
         if n_rows < 2:
             raise ValueError(f"Found array with {n_rows} sample(s) while a minimum of 2 is required: add rows")
@@ -275,11 +251,15 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
             self._fit_unsupervised(table, row_groups)
             return
         labels = self._read_target(y, n_rows)
-        codes = self._encode_target(labels)
+        self.task_ = infer_task(labels) if self.task == "auto" else self.task
+        classes, codes = encode_labels(labels, self.task_)
+        if classes is not None:
+            self.classes_ = classes
         n_classes = len(self.classes_) if self.task_ == "classification" else 0
         metric = find_metric(self.scoring, self.task_, n_classes)
         data = LearningTable(table, codes, self.task_)
-        folds, notes = self._folds(table, codes, row_groups)
+        seed = int(self.random_state)
+        folds, notes = split_folds(self.cv, codes, self.task_, row_groups, seed)
         problem = self._describe(data, n_classes, metric.name in ("balanced_accuracy", "roc_auc"))
         file = RaceFile(self.checkpoint, data, self._settings(folds))
         ledger, used = file.resume(int(self.random_state))
@@ -348,44 +328,6 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
         labels = read_target(y, n_rows)
         return column_or_1d(labels, warn=True)
 
-    def _encode_target(self, labels: np.ndarray) -> np.ndarray:
-        """Codes of classes, or quantities as floats."""
-        self.task_ = infer_task(labels) if self.task == "auto" else self.task
-        if self.task_ == "classification":
-            if labels.dtype.kind == "f" and np.any(labels != np.round(labels)) and infer_task(labels) == "regression":
-                raise ValueError("Unknown label type: continuous. y holds quantities: give task='regression'")
-            self.classes_, codes = encode_classes(labels)
-            return codes.ravel()
-        if labels.dtype.kind not in "fiub":
-            raise ValueError("y holds labels, not numbers; use task='classification' for classes")
-        values = labels.astype(float)
-        if np.ptp(values) == 0:
-            raise ValueError(f"y is constant ({values[0]:g}): there is nothing to explain")
-        return values
-
-    def _folds(self, table: Any, y: np.ndarray, row_groups: np.ndarray | None) -> tuple[list[Any], list[str]]:
-        """Training and test rows, and what is to be said about them."""
-        is_classes, cv, notes = self.task_ == "classification", self.cv, []
-        if isinstance(cv, Integral) or cv is None:
-            cv = 5 if cv is None else int(cv)
-            if y.size < cv:
-                raise ValueError(f"X has {y.size} samples, fewer than cv={cv} folds: give more rows or a smaller cv")
-            if is_classes and row_groups is None and (rarest := int(np.bincount(y).min())) < cv:
-                if np.bincount(y).max() < 2:
-                    raise ValueError(
-                        "every class has one row only: nothing can be learned from one row and tested on another"
-                    )
-                cv = max(2, rarest)
-                notes.append(f"{cv} folds instead of {self.cv}, for the rarest class has {rarest} rows")
-            if row_groups is None:  # tables may be sorted
-                kind = StratifiedKFold if is_classes else KFold
-                cv = kind(cv, shuffle=True, random_state=int(self.random_state))
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-            rows = np.empty((y.size, 0))
-            folds = split_rows(cv, rows, y, classifier=is_classes, kept_rows=None, row_groups=row_groups)
-        return folds, notes
-
     def _describe(self, data: LearningTable, n_classes: int, is_balanced: bool) -> Problem:
         table = data.table
         is_array = isinstance(table, np.ndarray)
@@ -402,10 +344,9 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
 
     def _settings(self, folds: list[Any]) -> dict[str, Any]:
         """What predictions of folds depend on."""
-        names = ("rankers", "models", "task")
         rows = [rows for fold in folds for rows in fold]
-        scoring = find_metric(self.scoring, self.task_, 2).output
-        return {name: getattr(self, name) for name in names} | {"cv": rows, "output": scoring}
+        given = {"rankers": self.rankers, "models": self.models, "scoring": self.scoring}
+        return {**given, "task": self.task_, "cv": rows}
 
     def _notes_on_race(self, race: Race) -> list[str]:
         notes = []
@@ -456,154 +397,3 @@ class AutoSelector(CallbackSupportMixin, SelectorMixin, ReadsTables):
         )
         if verdict.is_noise:
             warnings.warn(f"AutoSelector: {self.reason_}", NothingKeptWarning, stacklevel=caller_level())
-
-    def feature_name(self, j: int) -> str:
-        """What people call source column ``j``, after ``fit``."""
-        return column_name(self, j)
-
-    def _get_support_mask(self) -> np.ndarray:
-        check_is_fitted(self)
-        return self.support_
-
-    def transform(self, X: Any) -> Any:
-        """Keep the selected columns of ``X``, as they are.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            Like the one given to ``fit``.
-
-        Returns
-        -------
-        of the type of X, of shape (n_samples, n_selected)
-        """
-        check_is_fitted(self)
-        X = self._read_input(X, reset=False)
-        if (isinstance(X, Mapping) and not sparse.issparse(X)) or frame_library(X):
-            return take_columns(X, np.flatnonzero(self.support_))
-        return self._transform(X)
-
-    def _kept_columns(self, X: Any) -> Any:
-        """The kept columns, as ``estimator_`` is given them."""
-        check_is_fitted(self)
-        X = self._read_input(X, reset=False)
-        if self.n_features_:
-            return take_columns(X, np.flatnonzero(self.support_))
-        return np.zeros((read_source(X).n_rows if not hasattr(X, "shape") else X.shape[0], 1))
-
-    @available_if(_can_predict)
-    def predict(self, X: Any) -> np.ndarray:
-        """Class or quantity of each row.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        kept = self._kept_columns(X)
-        return self.estimator_.predict(kept)
-
-    @available_if(_has_method("predict_proba"))
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of each class, where the chosen model gives such.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        kept = self._kept_columns(X)
-        return self.estimator_.predict_proba(kept)
-
-    @available_if(_has_method("decision_function"))
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Decision values, where the chosen model gives such.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        kept = self._kept_columns(X)
-        return self.estimator_.decision_function(kept)
-
-    @available_if(_can_predict)
-    def score(self, X: Any, y: Any) -> float:
-        """The metric of ``estimate_`` on other rows.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        float
-        """
-        check_is_fitted(self)
-        metric = find_metric(self.estimate_.metric, self.task_, 2)
-        output = self.decision_function(X) if metric.output == "decision" else self.predict(X)
-        labels = np.asarray(read_target(y, len(output)))
-        if self.task_ == "classification":
-            known = {label: code for code, label in enumerate(self.classes_.tolist())}
-            labels = np.array([known.get(label, -1) for label in labels.tolist()])
-            if metric.output == "label":
-                output = np.array([known[label] for label in output.tolist()])
-        losses = metric.losses(labels, output)
-        return float(metric.score(metric.scales(labels, np.ones((1, labels.size))) @ losses)[0])
-
-    def summary(self) -> Any:
-        """What was found, one row per feature, those kept first.
-
-        Returns
-        -------
-        data frame of the library that ``fit`` was given, else of pandas or polars, else a dict of lists
-            Columns ``feature``, ``rank``, ``kept``, ``stability`` (share of the folds in which it is selected) and
-            ``would_do_as_well`` (features interchangeable with it).
-        """
-        check_is_fitted(self)
-        rest = np.setdiff1d(np.arange(self.support_.size), self.order_)
-        rank_of = {int(j): place for place, j in enumerate(self.order_, start=1)}
-        share = dict(zip(np.flatnonzero(self.support_).tolist(), self.stability_.tolist(), strict=True))
-        features = np.concatenate([self.order_, rest]).astype(int).tolist()
-        columns: dict[str, list[Any]] = {
-            "feature": [self.feature_name(j) for j in features],
-            "rank": [rank_of.get(j) for j in features],
-            "kept": [bool(self.support_[j]) for j in features],
-            "stability": [share.get(j) for j in features],
-            "would_do_as_well": [", ".join(self.groups_.get(self.feature_name(j), [])) for j in features],
-        }
-        return as_frame(columns, self._frame_library)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        task = vars(self).get("task_", self.task)
-        tags.classifier_tags, tags.regressor_tags = ClassifierTags(), RegressorTags(poor_score=True)
-        tags.estimator_type = {"classification": "classifier", "regression": "regressor"}.get(task)
-        tags.target_tags.required = True
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-
-def _as_numbers(X: Any) -> Any:
-    """An array of finite numbers or a sparse table as it is, anything else as columns of what they hold."""
-    if sparse.issparse(X):
-        return X.tocsr()
-    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" and not has_missing(X):
-        if not np.isfinite(X).all():
-            raise ValueError("Input X contains infinity; replace or drop it")
-        return X if X.dtype.kind == "f" else X.astype(float)
-    return read_source(X)

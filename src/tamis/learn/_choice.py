@@ -9,7 +9,8 @@ import numpy as np
 TOLERANCE = {"accurate": 0.0, "balanced": 0.5, "small": 1.0}  # in standard errors of the paired difference
 FEW_ROWS = 150
 _N_VOTERS = 7
-_SUPPORT = {"accurate": 1.0, "balanced": 1.0, "small": 0.0}  # by which fewer features must be better, with few rows
+_EQUAL = 1e-12  # mean losses that differ by rounding alone
+_SUPPORT = {"accurate": 1.64, "balanced": 1.64, "small": 0.0}  # by which fewer features must be better, with few rows
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,8 @@ class Rule:
     the columns is taken, which is that of the number of features, then of simplicity.
 
     Where ``needs_support`` (few rows) it is the best configuration with all features, :math:`a`, unless the one chosen
-    does better by a standard error, :math:`\bar\ell_j - \bar\ell_a \le -\mathrm{se}(\bar\ell_j - \bar\ell_a)`; with
-    ``prefer="small"`` it need only do as well.
+    does better by 1.64 standard errors, :math:`\bar\ell_j - \bar\ell_a \le -1.64 \, \mathrm{se}(\bar\ell_j -
+    \bar\ell_a)`, with ``prefer="small"`` it need only do as well.
 
     Attributes
     ----------
@@ -53,14 +54,14 @@ class Rule:
         mean = scales @ losses
         second = scales**2 / np.where(counts > 0, counts, 1)  # of a row counted w times, w (u / w)^2
         size = counts.sum(axis=1)
-        best = mean.argmin(axis=1)
+        best = (mean <= mean.min(axis=1, keepdims=True) + _EQUAL).argmax(axis=1)  # of equals the first
         chosen = best.copy()
         if self.prefer != "accurate":
             for b in np.unique(best):
                 at = np.flatnonzero(best == b)
                 error = _standard_errors(losses - losses[:, [b]], scales[at], second[at], size[at])
                 worse = mean[at] - mean[at, b][:, None]
-                chosen[at] = (worse <= TOLERANCE[self.prefer] * error + 1e-12).argmax(axis=1)
+                chosen[at] = (worse <= TOLERANCE[self.prefer] * error + _EQUAL).argmax(axis=1)
         if self.needs_support and self.is_all.any():
             chosen = self._with_support(losses, scales, second, size, mean, chosen)
         return chosen
@@ -81,7 +82,7 @@ class Rule:
         change = (scales * difference).sum(axis=1)
         square = size * (second * difference**2).sum(axis=1)
         error = np.sqrt(np.maximum(square - change**2, 0.0) / size)
-        supported = change <= -_SUPPORT[self.prefer] * error + 1e-12
+        supported = change <= -_SUPPORT[self.prefer] * error + _EQUAL
         return np.where(supported, chosen, reference)
 
 

@@ -1,0 +1,65 @@
+"""A table and a target as they come, checked, and the folds of their rows."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from tamis.base import split_rows
+from tamis.kernels.arrays.missing import has_missing
+from tamis.kernels.arrays.targets import encode_classes, infer_task
+from tamis.table._source import read_source
+
+
+def encode_labels(labels: np.ndarray, task: str) -> tuple[np.ndarray | None, np.ndarray]:
+    """Classes and their codes, or quantities as floats."""
+    if task == "classification":
+        if labels.dtype.kind == "f" and np.any(labels != np.round(labels)) and infer_task(labels) == "regression":
+            raise ValueError("Unknown label type: continuous. y holds quantities: give task='regression'")
+        classes, codes = encode_classes(labels)
+        return classes, codes.ravel()
+    if labels.dtype.kind not in "fiub":
+        raise ValueError("y holds labels, not numbers; use task='classification' for classes")
+    values = labels.astype(float)
+    if np.ptp(values) == 0:
+        raise ValueError(f"y is constant ({values[0]:g}): there is nothing to explain")
+    return None, values
+
+
+def split_folds(
+    cv: Any, y: np.ndarray, task: str, row_groups: np.ndarray | None, seed: int
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], list[str]]:
+    """Training and test rows, and what is to be said about them."""
+    is_classes, notes = task == "classification", []
+    if isinstance(cv, Integral) or cv is None:
+        wanted = n_folds = 5 if cv is None else int(cv)
+        if y.size < wanted:
+            raise ValueError(f"X has {y.size} samples, fewer than cv={wanted} folds: give more rows or a smaller cv")
+        if is_classes and row_groups is None and (rarest := int(np.bincount(y).min())) < wanted:
+            if np.bincount(y).max() < 2:
+                raise ValueError("every class has one row only: a model cannot learn from it and be tested on it")
+            n_folds = max(2, rarest)
+            notes.append(f"{n_folds} folds instead of {wanted}, for the rarest class has {rarest} rows")
+        cv = n_folds
+        if row_groups is None:  # rows at random: tables may be sorted
+            cv = (StratifiedKFold if is_classes else KFold)(n_folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        rows = np.empty((y.size, 0))
+        return split_rows(cv, rows, y, classifier=is_classes, kept_rows=None, row_groups=row_groups), notes
+
+
+def as_numbers(X: Any) -> Any:
+    """An array of finite numbers or a sparse table as it is, anything else as columns of what they hold."""
+    if sparse.issparse(X):
+        return X.tocsr()
+    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" and not has_missing(X):
+        if not np.isfinite(X).all():
+            raise ValueError("Input X contains infinity; replace or drop it")
+        return X if X.dtype.kind == "f" else X.astype(float)
+    return read_source(X)
