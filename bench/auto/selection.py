@@ -35,8 +35,6 @@ def run(*, quick: bool = False) -> dict[str, Any]:
     }
     reached = targets.show()
     if quick:
-        note(
-            "Quick: no challenge set, and seconds too few for most of the portfolio; whether targets are reached does not count."
-        )
+        note("Quick: no challenge set, and seconds too few for most of the portfolio; targets do not count.")
         return {"bench": "auto", **figures}
     return {"bench": "auto", **figures, "reached": reached}
