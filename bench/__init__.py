@@ -15,6 +15,7 @@ BENCHES = {
     "dimension": "bench.papers.dimension",
     "tables": "bench.tables.selection",
     "error-control": "bench.errors.error_control",
+    "auto": "bench.auto.selection",
     "gram-schmidt-speed": "bench.speed.gram_schmidt",
     "rfe-speed": "bench.speed.rfe",
     "sparse-speed": "bench.speed.sparse",

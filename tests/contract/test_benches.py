@@ -21,7 +21,7 @@ def test_a_benchmark_has_a_run_function_with_a_quick_mode(module):
 def test_every_module_that_runs_alone_is_named():
     alone = {
         f"bench.{path.parent.name}.{path.stem}"
-        for folder in ("errors", "papers", "speed", "tables")
+        for folder in ("auto", "errors", "papers", "speed", "tables")
         for path in (FOLDER / folder).glob("*.py")
         if "\ndef run(*, quick: bool = False)" in path.read_text()
     }

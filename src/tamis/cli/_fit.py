@@ -80,11 +80,17 @@ def file_field(files: Sequence[Path]) -> str | list[str]:
     return str(files[0]) if len(files) == 1 else [str(path) for path in files]
 
 
-def notes(args: argparse.Namespace, table: Table) -> list[str]:
+def reading_notes(table: Table) -> list[str]:
     """What a person should know about how the table was read."""
     found = list(table.features.notes)
     if n_dropped := table.n_rows_dropped:
         found.append(f"left out {n_dropped} of {table.n_rows + n_dropped} rows, which have no target")
+    return found
+
+
+def notes(args: argparse.Namespace, table: Table) -> list[str]:
+    """The same, and what became of an option that is not needed any more."""
+    found = reading_notes(table)
     if args.encode:
         found.append("--encode is not needed: text, booleans and dates are encoded by themselves")
     return found

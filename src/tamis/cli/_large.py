@@ -28,6 +28,7 @@ from tamis.cli._read import check_source, format_suffix
 from tamis.cli._read_text import TextFormat, find_layout
 from tamis.cli._sources import NO_ROWS, STANDARD_INPUT, find_files
 from tamis.cli._table import LARGEST_WHOLE, Columns, Parts, as_groups, as_target, as_weights, find_parts
+from tamis.cli._write import written_whole
 
 if TYPE_CHECKING:
     from tamis import TableSelector
@@ -249,15 +250,12 @@ def write_large(path: Path, table: LargeTable, features: Iterable[str]) -> None:
     """Write the given features and the target, in batches; the file is moved to its place when it is complete."""
     wanted = set(features) | {table.target}
     names = [name for name in table.files.column_names if name in wanted]
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with _writer(part, path.suffix.lower(), table.files, names) as write_batch:
-            for batch in table.files.batches(names, table.files.rows_per_block(len(names))):
-                write_batch(batch)
-        os.replace(part, path)
-    except BaseException:  # Ctrl-C too
-        part.unlink(missing_ok=True)
-        raise
+    with (
+        written_whole(path) as part,
+        _writer(part, path.suffix.lower(), table.files, names) as write_batch,
+    ):
+        for batch in table.files.batches(names, table.files.rows_per_block(len(names))):
+            write_batch(batch)
 
 
 def check_writable_large(path: Path) -> None:

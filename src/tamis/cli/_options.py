@@ -126,12 +126,7 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
 def add_meaning_options(parser: argparse.ArgumentParser) -> None:
     """Options on what columns, rows and missing values mean, for commands that rank."""
     group = parser.add_argument_group("what the columns mean")
-    group.add_argument(
-        "--task",
-        choices=["auto", "classification", "regression"],
-        default="auto",
-        help="what the target is: classes or a quantity (default: auto, which the first line of the answer tells)",
-    )
+    _add_task(group)
     group.add_argument(
         "--keep",
         metavar="NAME[,NAME]",
@@ -140,12 +135,7 @@ def add_meaning_options(parser: argparse.ArgumentParser) -> None:
         help="columns that stay whatever the rule says; the others are judged by what they add. May be repeated",
     )
     group.add_argument("--weights", metavar="NAME", help="column with the weight of each row")
-    group.add_argument(
-        "--row-groups",
-        metavar="NAME",
-        help="column that tells which rows belong together, such as a patient's: they are not split by --stop "
-        "cross-validation",
-    )
+    _add_row_groups(group, "--stop cross-validation")
     group.add_argument(
         "--missing",
         choices=["auto", "impute", "pass", "error"],
@@ -154,6 +144,30 @@ def add_meaning_options(parser: argparse.ArgumentParser) -> None:
         "which passes them on where the method takes them)",
     )
     group.add_argument("--encode", action="store_true", help=argparse.SUPPRESS)  # what it asked for is always done
+
+
+def add_automatic_meaning_options(parser: argparse.ArgumentParser) -> None:
+    """Those of these options that an automatic selection has a use for."""
+    group = parser.add_argument_group("what the columns mean")
+    _add_task(group)
+    _add_row_groups(group, "cross-validation")
+
+
+def _add_task(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--task",
+        choices=["auto", "classification", "regression"],
+        default="auto",
+        help="what the target is: classes or a quantity (default: auto, which the first line of the answer tells)",
+    )
+
+
+def _add_row_groups(group: argparse._ArgumentGroup, splitter: str) -> None:
+    group.add_argument(
+        "--row-groups",
+        metavar="NAME",
+        help="column that tells which rows belong together, such as a patient's: they are not split by " + splitter,
+    )
 
 
 def add_method_options(parser: argparse.ArgumentParser) -> None:
@@ -169,8 +183,24 @@ def add_method_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="parameter of the method, its value as JSON or plain text; may be repeated",
     )
-    group.add_argument("--seed", metavar="INT", type=int, help="seed, where the method or the rule draws at random")
-    group.add_argument("--jobs", metavar="INT", type=int, help="processes, where the method or the rule can use them")
+    add_run_options(group, "the method or the rule")
+
+
+def add_run_options(group: argparse._ArgumentGroup, who: str) -> None:
+    """Options on chance and processes."""
+    group.add_argument("--seed", metavar="INT", type=int, help=f"seed, where {who} draws at random")
+    group.add_argument("--jobs", metavar="INT", type=int, help=f"processes, where {who} can use them")
+
+
+def add_out_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Where the kept columns go."""
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        type=Path,
+        help="write the kept columns and the target here, as they were read: .csv, .tsv, .parquet, .arrow, .feather, "
+        ".ipc or .npz (numbers only)",
+    )
 
 
 def add_rule_options(parser: argparse.ArgumentParser) -> None:
@@ -197,6 +227,25 @@ def add_rule_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="parameter of the rule, as --param; may be repeated",
     )
+
+
+def seconds(text: str) -> float:
+    """A length of time, above zero."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number of seconds above 0, such as 120, not '{text}'")
+    return value
+
+
+def names_with_commas(text: str) -> list[str] | str:
+    """Names between commas; the word auto stands alone."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise argparse.ArgumentTypeError("must be names with commas between them, or auto")
+    return "auto" if names == ["auto"] else names
 
 
 def memory_size(text: str) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import tamis
+from tamis.cli._auto import COMMAND as AUTO
 from tamis.cli._demo import COMMAND as DEMO
 from tamis.cli._dimension import COMMAND as DIMENSION
 from tamis.cli._environment import Environment
@@ -21,13 +22,14 @@ from tamis.cli._select import COMMAND as SELECT
 
 _OPTION = re.compile(r"--[a-z][a-z-]*[a-z]")
 
-COMMANDS: tuple[Command, ...] = (SELECT, RANK, DIMENSION, LIST, DEMO)
+COMMANDS: tuple[Command, ...] = (SELECT, AUTO, RANK, DIMENSION, LIST, DEMO)
 
 _EXAMPLES = """\
 examples:
   tamis demo
   tamis select table.csv --target price
   tamis select table.parquet --target price --risk 0.01 --out kept.parquet
+  tamis auto table.csv --target price --budget 120 --model price.skops
   tamis rank spam.npz --top 10
 
 `tamis COMMAND --help` says more about each command. Exit codes: 0 done (keeping

@@ -43,6 +43,30 @@ def show_reading(env: Environment, parts: Iterable[T], total: int | None, purpos
     return progress.track(parts, f"reading {purpose}", total=total, console=console, transient=True)
 
 
+@contextlib.contextmanager
+def budget_bar(env: Environment, seconds: float) -> Iterator[None]:
+    """Show how much of a budget of time is used up; nothing where stderr is no terminal or rich is not installed."""
+    if _rich(env) is None:
+        yield
+        return
+    progress: Any = importlib.import_module("rich.progress")
+    bar = importlib.import_module("rich.progress_bar").ProgressBar
+
+    class Used(progress.ProgressColumn):
+        def render(self, task: Any) -> Any:
+            return bar(total=seconds, completed=task.elapsed or 0.0, width=40)
+
+    class Clock(progress.ProgressColumn):
+        def render(self, task: Any) -> Any:
+            return f"{task.elapsed or 0.0:.0f} of {seconds:g} s"
+
+    console = importlib.import_module("rich.console").Console(file=env.stderr)
+    shown = progress.Progress("{task.description}", Used(), Clock(), console=console, transient=True)
+    with shown:
+        shown.add_task("trying selections and models")
+        yield
+
+
 def _rich(env: Environment) -> Any:
     """The library that draws bars, where stderr is a terminal and it is installed."""
     try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from tamis.cli._environment import Environment
 from tamis.cli._options import (
     Command,
     add_meaning_options,
     add_method_options,
+    add_out_option,
     add_rule_options,
     add_size_options,
     add_table_options,
@@ -34,13 +34,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_method_options(parser)
     add_rule_options(parser)
     add_size_options(parser)
-    parser.add_argument(
-        "--out",
-        metavar="FILE",
-        type=Path,
-        help="write the kept columns and the target here, as they were read: .csv, .tsv, .parquet, .arrow, .feather, "
-        ".ipc or .npz (numbers only)",
-    )
+    add_out_option(parser)
 
 
 def _run(args: argparse.Namespace, env: Environment) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -49,10 +50,16 @@ def write(path: Path, table: Table, features: Collection[str]) -> None:
 
     The file is written beside its destination and moved there when it is complete.
     """
+    with written_whole(path) as part, open(part, "xb") as file:
+        _WRITERS[path.suffix.lower()](file, table.features.keep(features), table)
+
+
+@contextlib.contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A path beside ``path`` to write to, moved there when the file is complete."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with open(part, "xb") as file:
-            _WRITERS[path.suffix.lower()](file, table.features.keep(features), table)
+        yield part
         os.replace(part, path)
     except BaseException:  # Ctrl-C too
         part.unlink(missing_ok=True)
