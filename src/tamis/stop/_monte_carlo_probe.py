@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import closing
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import clone
 
@@ -21,23 +18,16 @@ from tamis.base import (
     Candidates,
     Ranker,
     Ranking,
-    Shared,
     StopDecision,
     StoppingRule,
     arranged,
-    finish,
-    note_interruption,
-    open_parallel,
-    track,
 )
 from tamis.kernels.arrays.copies import place_columns
 from tamis.kernels.arrays.missing import has_missing
-from tamis.kernels.arrays.transfer import is_on_host
 from tamis.kernels.probe.law import check_draws, enough_draws
-from tamis.stop._copy_scores import scores_of_copies
 from tamis.stop._cut import apart, kept_below
-from tamis.stop._draw_statistics import spread_units, statistics_of_draws
-from tamis.stop._draws import DrawPlan, one_draw
+from tamis.stop._draw_statistics import statistics_of_draws
+from tamis.stop._draws import DrawPlan, Draws
 from tamis.stop._probe_copies import (
     Knockoffs,
     PermutedResiduals,
@@ -53,7 +43,6 @@ _HYPOTHESES = {  # by whether copies keep their correlations with the other feat
     True: "false: no part in the target beyond the other {noun}s",
     False: "false: unrelated to the target and to the {noun}s that matter",
 }
-_BATCH = 10  # draws between two looks at whether the answer is settled; fixed, so that n_jobs changes nothing
 
 
 class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
@@ -318,7 +307,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         else:
             repeated, target = _repeat_rows(candidates, y)
             plan = self._plan_draws(ranker, repeated, target, kind, int(seeds[0]))
-            feature_scores, copy_scores = self._draw(ranker, ranking, repeated, target, seeds, error_control, plan)
+            draws = Draws(ranker, ranking, repeated, target, plan, self.n_jobs)
+            feature_scores, copy_scores = draws.run(seeds, error_control)
             are_weights = plan.weighing is not None
             scores, copy_scores = statistics_of_draws(feature_scores, copy_scores, ranker, are_weights=are_weights)
             n_drawn = len(feature_scores)
@@ -335,70 +325,6 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         reported = scores if ranker.one_shot or self.conditional else ranking.scores
         decision = self._decision(candidates, ranking, scores, reported, p_values, n_drawn, plan.copies)
         return replace(decision, reason=f"{decision.reason}; {why_not}") if why_not else decision
-
-    def _draw(
-        self,
-        ranker: Ranker,
-        ranking: Ranking,
-        candidates: Candidates,
-        y: np.ndarray | None,
-        seeds: np.ndarray,
-        error_control: FamilyRisk | FalseDiscoveryRate,
-        plan: DrawPlan,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Scores of the features and of their copies, one row per draw, until the answer is settled."""
-        shared, are_weights = Shared(plan), plan.weighing is not None
-        feature_scores: list[np.ndarray] = []
-        copy_scores: list[np.ndarray] = []
-        unit = 1.0 if are_weights else spread_units(ranker.spread_by_chance(candidates))
-        shares_work = candidates.in_blocks or is_on_host(candidates.table)  # else it is one device that does it all
-        try:
-            with (
-                open_parallel(self.n_jobs if shares_work else None, shared=[candidates, shared]) as parallel,
-                closing(self._batches(parallel, ranker, ranking, candidates, y, seeds, shared)) as batches,
-                closing(track(ranker, batches, task_name="probe", total=len(seeds), interruptible=False)) as watched,
-            ):
-                for of_features, of_copies in watched:
-                    feature_scores.append(of_features / unit)
-                    copy_scores.append(of_copies / unit)
-                    if len(feature_scores) % _BATCH == 0 and len(feature_scores) < len(seeds):
-                        so_far = np.array(feature_scores), np.array(copy_scores)
-                        scores, copies = statistics_of_draws(*so_far, ranker, are_weights=are_weights)
-                        if error_control.settled(scores, copies, len(seeds), candidates.keep.tolist()):
-                            break
-        except KeyboardInterrupt:
-            # Ctrl-C does not look at the scores: p-values of the draws so far are valid, but cannot fall below 1/(1+B)
-            n_drawn = len(copy_scores)
-            can_decide = (1 + n_drawn) * error_control.level >= 1 and not self.conditional
-            if not can_decide or not note_interruption(ranker, f"interrupted after {n_drawn} of {len(seeds)} draws"):
-                raise
-            del feature_scores[n_drawn:]
-        return np.array(feature_scores), np.array(copy_scores)
-
-    def _batches(
-        self,
-        parallel: Parallel,
-        ranker: Ranker,
-        ranking: Ranking,
-        candidates: Candidates,
-        y: np.ndarray | None,
-        seeds: np.ndarray,
-        shared: Shared[DrawPlan],
-    ) -> Generator[tuple[np.ndarray, np.ndarray], None, None]:
-        """Draw after draw, ten at a time: by the ranker's shortcut where it has one, else by ranking."""
-        for start in range(0, len(seeds), _BATCH):
-            batch = seeds[start : start + _BATCH].tolist()
-            if not shared.value.needs_ranking:
-                shortcut = scores_of_copies(ranker, ranking, candidates, y, batch)
-                if shortcut is not None:
-                    yield from shortcut
-                    continue
-            draws = parallel(delayed(one_draw)(ranker, candidates, y, seed, shared) for seed in batch)
-            try:
-                for draw in draws:  # noqa: UP028 (`yield from` would close the draws before they are finished)
-                    yield draw
-            finally:
-                finish(draws)
 
     def _one_by_one(
         self,
@@ -419,7 +345,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         final = np.ones(X.shape[1])
         while True:
             plan = DrawPlan(PermutedRows(np.array(kept, dtype=int)))
-            feature_scores, copy_scores = self._draw(ranker, ranking, candidates, y, seeds, error_control, plan)
+            draws = Draws(ranker, ranking, candidates, y, plan, self.n_jobs)
+            feature_scores, copy_scores = draws.run(seeds, error_control, may_end_early=False)
             scores, copy_scores = statistics_of_draws(feature_scores, copy_scores, ranker)
             p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=kept)
             p_values[kept] = final[kept]

@@ -15,7 +15,7 @@ from tamis.base import ROWS, Candidates
 from tamis.kernels.arrays.copies import place_columns
 from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.tolerances import ROUNDING
-from tamis.kernels.probe.knockoffs import KnockoffLaw, estimate_correlation, moment_mismatch
+from tamis.stop._knockoffs import KnockoffLaw, estimate_correlation, moment_mismatch
 
 MOST_COLUMNS = 2000  # of which a matrix of correlations is held and inverted
 _SAME = 1e-10  # what the correlation of two copies of a column lacks of one, at most

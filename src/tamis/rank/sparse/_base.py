@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib import delayed
-from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions, safe_indexing
 from tamis.base import (
@@ -31,12 +29,11 @@ from tamis.base import (
 )
 from tamis.rank._linear_problem import LinearProblem
 from tamis.rank._validation import one_standard_error, path_outputs, stay_at_last, validation_folds
-from tamis.rank.sparse._target_paths import Entries, PathSolver, SparseFit, TargetPaths, candidate_magnitudes
+from tamis.rank.sparse._target_paths import Entries, PathSolver, SparseFit, TargetPaths, candidate_magnitudes, certify
 
 _PATH_END = 1e-3  # of alpha_max: where a path ends, unless it is saturated before
 _PATH_END_IN_DRAWS, _N_ALPHAS_IN_DRAWS = 1e-2, 20  # coarser: any penalty serves features and copies alike
 _UNVALIDATED = 0.1  # of alpha_max: the penalty where there are too few rows to cross-validate it
-_MOST_GAP = 1e-6  # duality gap, relative to the loss without features, of a path that has converged
 NO_PENALTY = 1e-9  # of alpha_max: a penalty too small to matter
 
 
@@ -229,7 +226,7 @@ class PenalizedRanker(WeightedRanker):
         self._entry_alphas: dict[int, float] = entry_alphas
         self._fit_at_end = fit
         self.alpha_ = fit.alpha * alpha_unit
-        certificate = self._certify(fit, gap)
+        certificate = certify(type(self).__name__, fit, gap, self._null_loss, self._units(self._problem))
         n_chosen, noun = len(magnitudes), candidates.noun
         has = f"the {n_chosen} {noun}{'s that have' if n_chosen > 1 else ' that has'} a weight"
         reason = (
@@ -248,25 +245,6 @@ class PenalizedRanker(WeightedRanker):
         share = f" ({alpha / self.alpha_max_:.2g} of the smallest that leaves none)" if self.alpha_max_ else ""
         return f"alpha = {alpha:.4g}{share}"
 
-    def _certify(self, fit: SparseFit, gap: float) -> dict[str, Any]:
-        """Duality gap and violation of the conditions, with a warning where these are not met."""
-        (alpha_unit, objective_unit), relative_gap = self._units(self._problem), gap / self._null_loss
-        converged = bool(relative_gap <= _MOST_GAP)
-        if not converged:
-            warnings.warn(
-                f"{type(self).__name__} ended with a duality gap of {relative_gap:.2g} of the loss without features; "
-                f"raise alpha, or use standardize=True",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return {
-            "converged": converged,
-            "objective": fit.objective * objective_unit,
-            "gap": gap * objective_unit,
-            "relative_gap": relative_gap,
-            "kkt": fit.kkt * alpha_unit,
-        }
-
     def weighing_in_draws(self, among: Candidates, y: np.ndarray | None) -> PenalizedRanker:
         """Weights at one penalty: that given, else the one of the least held-out error among these candidates."""
         copy = fresh(self, order="magnitude", stop=None)
@@ -274,11 +252,14 @@ class PenalizedRanker(WeightedRanker):
         paths = copy._make_paths(problem, among, problem.scale)
         alpha = copy._given_alpha(problem, paths)
         if isinstance(alpha, str) and paths.alpha_max > 0.0:
-            grid = paths.alpha_max * np.geomspace(1.0, _PATH_END_IN_DRAWS, min(_N_ALPHAS_IN_DRAWS, self.n_alphas))
-            alpha, _ = copy._validated_alpha(among, y, problem, grid)
-            if hasattr(copy, "cv_results_"):  # there were rows enough
-                alpha = float(grid[np.argmin(copy.cv_results_["mean_error"])])
+            alpha = copy._best_alpha(among, y, problem, paths.alpha_max)
         return copy._at_penalty(1.0 if isinstance(alpha, str) else alpha, problem)
+
+    def _best_alpha(self, among: Candidates, y: np.ndarray | None, problem: LinearProblem, alpha_max: float) -> float:
+        """The penalty of the least held-out error on a coarse grid; where rows are too few for it, a fixed share."""
+        grid = alpha_max * np.geomspace(1.0, _PATH_END_IN_DRAWS, min(_N_ALPHAS_IN_DRAWS, self.n_alphas))
+        alpha, _ = self._validated_alpha(among, y, problem, grid)
+        return float(grid[np.argmin(self.cv_results_["mean_error"])]) if hasattr(self, "cv_results_") else alpha
 
     def _at_penalty(self, alpha: float, problem: LinearProblem) -> PenalizedRanker:
         """A copy whose penalty is this, given in units of the problem."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from tamis.base import Candidates, Ranking
 from tamis.kernels.arrays.tolerances import TRAINED_TIE
 from tamis.kernels.solvers.penalized_path import PathPoint
 
+_MOST_GAP = 1e-6  # duality gap, relative to the loss without features, of a path that has converged
 _SATURATED = 1e-3  # share of the loss without features, below which a path has explained what there is
 
 
@@ -99,6 +102,41 @@ class TargetPaths:
     def solve(self, alpha: float) -> SparseFit:
         """The minimum at one penalty."""
         return SparseFit.unite([solver.solve(alpha) for solver in self.solvers])
+
+
+def certify(
+    method: str, fit: SparseFit, gap: float, null_loss: float, units: tuple[float, float]
+) -> dict[str, float | bool]:
+    """Duality gap and violation of the conditions, in the units of the target, with a warning where they are not met.
+
+    Parameters
+    ----------
+    method : str
+        Name of the class, for the warning.
+    fit : SparseFit
+    gap : float
+        The largest along the path.
+    null_loss : float
+        Loss without features.
+    units : tuple of float
+        What penalties and objectives are multiplied by.
+    """
+    (alpha_unit, objective_unit), relative_gap = units, gap / null_loss
+    converged = bool(relative_gap <= _MOST_GAP)
+    if not converged:
+        warnings.warn(
+            f"{method} ended with a duality gap of {relative_gap:.2g} of the loss without features; raise alpha, or "
+            "use standardize=True",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return {
+        "converged": converged,
+        "objective": fit.objective * objective_unit,
+        "gap": gap * objective_unit,
+        "relative_gap": relative_gap,
+        "kkt": fit.kkt * alpha_unit,
+    }
 
 
 @dataclass

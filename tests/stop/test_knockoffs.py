@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.covariance import ledoit_wolf
 
-from tamis.kernels.probe.knockoffs import (
+from tamis.stop._knockoffs import (
     KnockoffLaw,
     estimate_correlation,
     ledoit_wolf_correlation,
