@@ -1,5 +1,6 @@
 """Figures; each also yields its data."""
 
+from tamis.plots._auto import AutoDisplay
 from tamis.plots._comparison import ComparisonDisplay
 from tamis.plots._dictionary import DictionaryDisplay
 from tamis.plots._edge_map import EdgeMapDisplay
@@ -10,6 +11,7 @@ from tamis.plots._probability import ProbabilityDisplay
 from tamis.plots._rounds import RoundsDisplay
 
 __all__ = [
+    "AutoDisplay",
     "ComparisonDisplay",
     "DictionaryDisplay",
     "EdgeMapDisplay",
