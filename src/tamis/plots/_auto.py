@@ -13,6 +13,7 @@ from tamis.learn._bias_corrected import Estimate
 from tamis.plots._path import _pyplot
 
 _COLUMNS = ("ranker", "scaling", "model", "n_features", "score", "chosen")
+_MOST_TICKS = 12
 
 
 class AutoDisplay:
@@ -90,6 +91,9 @@ class AutoDisplay:
         )
         self._draw_estimate(ax, float(np.median(sizes[chosen])) if chosen.size else float(sizes.min()))
         ax.set_xscale("log")
+        ticks = _spread_out(np.unique(sizes))
+        ax.set_xticks(ticks, [f"{size}" for size in ticks])
+        ax.set_xticks([], minor=True)
         ax.set_xlabel("number of features")
         ax.set_ylabel(f"{self.estimate.metric.replace('_', ' ')} on held-out rows")
         ax.legend(frameon=False, fontsize="small")
@@ -111,3 +115,13 @@ def _best_of_each_size(sizes: np.ndarray, scores: np.ndarray) -> tuple[np.ndarra
     """The best score at each number of features, ascending."""
     each = np.unique(sizes)
     return each, np.array([scores[sizes == size].max() for size in each])
+
+
+def _spread_out(sizes: np.ndarray) -> list[int]:
+    """Numbers of features that are far enough apart on a logarithmic axis to be written; the largest is among them."""
+    step = (np.log(sizes[-1]) - np.log(sizes[0])) / _MOST_TICKS
+    kept: list[int] = []
+    for size in sizes[::-1].tolist():
+        if not kept or np.log(kept[-1]) - np.log(size) >= step:
+            kept.append(size)
+    return kept[::-1]
