@@ -258,7 +258,7 @@ def probe_draw(seed: int, name: str, design: str) -> tuple[bool, float]:
     """Whether any irrelevant feature is kept, and the share of relevant ones that are."""
     ranker, classes = rankers()[name]
     X, y, n_true = make_design(design, seed)
-    ranker.set_params(stop=MonteCarloProbe(risk=0.10, random_state=seed))
+    ranker.set_params(stop=MonteCarloProbe(risk=0.10, n_draws=99, probes="permuted", random_state=seed))
     support = ranker.fit(X, (y > np.median(y)).astype(int) if classes else y).get_support()
     return bool(support[n_true:].any()), float(support[:n_true].mean()) if n_true else 0.0
 

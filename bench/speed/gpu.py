@@ -106,11 +106,11 @@ FITS: dict[str, dict[str, Fit]] = {  # figures to compare: columns that come fir
         "ReliefF, a quantity": lambda X, y: ReliefF(stop=10, n_samples=None).fit(X, y).order_[:10],
         "FIT of 100 features": lambda X, y: fit_score(X, np.arange(100)),
         "LaplacianScore, all rows": lambda X, y: LaplacianScore(stop=10, max_samples=None).fit(X).order_[:10],
-        "CorrelationScore, 99 draws": lambda X, y: CorrelationScore(stop=MonteCarloProbe()).fit(X, y).order_[:10],
+        "CorrelationScore, 99 draws": lambda X, y: CorrelationScore(stop=MonteCarloProbe(n_draws=99)).fit(X, y).order_[:10],
     },
     "wide": {
         "RFE, a tenth at a time": lambda X, y: RFE(stop=10, step=0.1).fit(X, y > 0).order_[:10],
-        "CorrelationScore, 99 draws": lambda X, y: CorrelationScore(stop=MonteCarloProbe()).fit(X, y).order_[:10],
+        "CorrelationScore, 99 draws": lambda X, y: CorrelationScore(stop=MonteCarloProbe(n_draws=99)).fit(X, y).order_[:10],
     },
 }
 
