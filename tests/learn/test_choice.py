@@ -5,10 +5,10 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from tamis.learn._bias_corrected import bootstrap_scores, draw_counts
-from tamis.learn._choice import TOLERANCE, Rule, vote, voters
+from tamis.learn._choice import TOLERANCE, Rule, paired, vote, voters
 from tamis.learn._costs import Costs, Guard
 from tamis.learn._metrics import METRICS, find_metric, guess_losses
-from tests.oracles.auto_selector import bias_corrected, choose
+from tests.oracles.auto_selector import bias_corrected, choose, error_of_difference_of_areas
 
 N_ROWS, N_CONFIGURATIONS = 40, 6
 
@@ -82,6 +82,49 @@ def test_estimate_of_the_best_of_many_guesses_is_near_chance_where_the_naive_sco
     )
     assert naive > 0.57
     assert abs(scores.mean() - 0.5) < 0.02
+
+
+def test_area_of_the_best_of_many_guesses_is_near_one_half_on_rows_left_out():
+    """Rows left out are paired with rows by which the choice was made: these must not help them."""
+    metric, best = METRICS["roc_auc"], Rule("accurate", np.arange(100), np.zeros(100, dtype=bool), False)
+    naive, corrected = [], []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(2, size=150)
+        losses = np.column_stack([metric.losses(y, decision) for decision in rng.normal(size=(100, 150))])
+        naive.append(metric.score((metric.scales(y, np.ones((1, 150))) @ losses).min()))
+        scores = bootstrap_scores(
+            metric,
+            y,
+            lambda scales, counts, losses=losses: losses[:, best.choose(losses, scales, counts)].T,
+            judged=np.ones(150, dtype=bool),
+            n_draws=100,
+            row_groups=None,
+            rng=np.random.RandomState(seed),
+        )
+        corrected.append(scores.mean())
+    assert np.mean(naive) > 0.58
+    assert abs(np.mean(corrected) - 0.5) < 3 * np.std(corrected) / np.sqrt(10) + 0.01
+
+
+def test_standard_error_of_a_difference_of_areas_is_that_of_delong():
+    rng = np.random.default_rng(1)
+    y = rng.permutation(np.repeat([0, 1], [120, 80]))
+    decisions = rng.normal(size=(200, 1)) + rng.normal(size=(200, 2)) + y[:, None] * np.array([1.5, 1.0])
+    metric = METRICS["roc_auc"]
+    losses = np.column_stack([metric.losses(y, decision) for decision in decisions.T])
+    difference, error = paired(losses, metric.scales(y, np.ones((1, 200))), 1, 0)
+    assert difference == pytest.approx(roc_auc_score(y, decisions[:, 0]) - roc_auc_score(y, decisions[:, 1]))
+    assert error == pytest.approx(error_of_difference_of_areas(y, decisions), rel=0.03)
+
+
+def test_an_area_is_never_above_one_nor_does_one_class_alone_tell_anything():
+    metric = METRICS["roc_auc"]
+    y = np.array([0, 0, 0, 1, 1, 1])
+    losses = metric.losses(y, np.array([0.0, 1.0, 4.0, 3.0, 5.0, 6.0]))
+    counts = np.array([[1.0, 1, 0, 0, 1, 1]])  # without the pair that is misplaced
+    assert metric.score(metric.scales(y, counts) @ losses).tolist() == [1.0]
+    assert metric.losses(np.ones(4, dtype=int), np.arange(4.0)).tolist() == [0.5] * 4
 
 
 def test_rows_that_are_not_judged_do_not_enter_the_estimate():
