@@ -301,7 +301,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         """Cut where the features stop standing out from their permuted copies."""
         seeds = rng.randint(np.iinfo(np.int32).max, size=self._most_draws())
         error_control: FamilyRisk | FalseDiscoveryRate
-        untested = np.union1d(candidates.keep, candidates.excluded).astype(int)
+        untested = [*candidates.keep.tolist(), *candidates.excluded.tolist()]
         error_control = FalseDiscoveryRate(self.fdr, untested) if self.fdr is not None else FamilyRisk(self.risk)
         kind, why_not = self._resolve_probes(ranker, candidates)
         if self.conditional:
