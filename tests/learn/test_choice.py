@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from tamis.learn._bias_corrected import bootstrap_scores, draw_counts
-from tamis.learn._choice import TOLERANCE, Rule, vote, voters
+from tamis.learn._bias_corrected import bootstrap_scores, draw_counts, summarize
+from tamis.learn._choice import TOLERANCE, Rule, paired, vote, voters
 from tamis.learn._costs import Costs, Guard
 from tamis.learn._metrics import METRICS, find_metric, guess_losses
-from tests.oracles.auto_selector import bias_corrected, choose
+from tamis.learn._permuted_targets import permute_groups
+from tests.oracles.auto_selector import bias_corrected, choose, error_of_difference_of_areas
 
 N_ROWS, N_CONFIGURATIONS = 40, 6
 
@@ -82,6 +84,82 @@ def test_estimate_of_the_best_of_many_guesses_is_near_chance_where_the_naive_sco
     )
     assert naive > 0.57
     assert abs(scores.mean() - 0.5) < 0.02
+
+
+@pytest.mark.parametrize("n_rows", [60, 200])
+def test_estimate_has_little_bias_and_its_interval_holds_the_true_score(n_rows):
+    """Forty configurations of known risks, whose losses are correlated as those of models of one table are."""
+    metric, best = METRICS["accuracy"], Rule("balanced", np.arange(40), np.zeros(40, dtype=bool), False)
+    held, above, naive = [], [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        risks = rng.uniform(0.2, 0.3, size=40)
+        shared, own = rng.normal(size=(n_rows, 1)), rng.normal(size=(n_rows, 40))
+        losses = (np.sqrt(0.5) * (shared + own) < norm.ppf(risks)).astype(float)
+        counts, y = np.ones((1, n_rows)), np.zeros(n_rows, dtype=int)
+        chosen = best.choose(losses, counts / n_rows, counts)[0]
+        scores = bootstrap_scores(
+            metric,
+            y,
+            lambda scales, counts, losses=losses: losses[:, best.choose(losses, scales, counts)].T,
+            judged=np.ones(n_rows, dtype=bool),
+            n_draws=200,
+            row_groups=None,
+            rng=np.random.RandomState(seed),
+        )
+        found = summarize(
+            metric, scores, naive=1 - losses[:, chosen].mean(), chance=0.5, confidence=0.95, n_rows=n_rows
+        )
+        true = 1 - risks[chosen]
+        held.append(found.low <= true <= found.high)
+        above.append(found.value - true)
+        naive.append(found.naive - true)
+    assert np.mean(held) >= 0.95 - 2 * np.sqrt(0.05 * 0.95 / 60)
+    assert abs(np.mean(above)) < 3 * np.std(above) / np.sqrt(60) + 0.002
+    assert np.mean(naive) > 3 * np.std(naive) / np.sqrt(60)
+
+
+def test_area_of_the_best_of_many_guesses_is_near_one_half_on_rows_left_out():
+    """Rows left out are paired with rows by which the choice was made: these must not help them."""
+    metric, best = METRICS["roc_auc"], Rule("accurate", np.arange(100), np.zeros(100, dtype=bool), False)
+    naive, corrected = [], []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(2, size=150)
+        losses = np.column_stack([metric.losses(y, decision) for decision in rng.normal(size=(100, 150))])
+        naive.append(metric.score((metric.scales(y, np.ones((1, 150))) @ losses).min()))
+        scores = bootstrap_scores(
+            metric,
+            y,
+            lambda scales, counts, losses=losses: losses[:, best.choose(losses, scales, counts)].T,
+            judged=np.ones(150, dtype=bool),
+            n_draws=100,
+            row_groups=None,
+            rng=np.random.RandomState(seed),
+        )
+        corrected.append(scores.mean())
+    assert np.mean(naive) > 0.58
+    assert abs(np.mean(corrected) - 0.5) < 3 * np.std(corrected) / np.sqrt(10) + 0.01
+
+
+def test_standard_error_of_a_difference_of_areas_is_that_of_delong():
+    rng = np.random.default_rng(1)
+    y = rng.permutation(np.repeat([0, 1], [120, 80]))
+    decisions = rng.normal(size=(200, 1)) + rng.normal(size=(200, 2)) + y[:, None] * np.array([1.5, 1.0])
+    metric = METRICS["roc_auc"]
+    losses = np.column_stack([metric.losses(y, decision) for decision in decisions.T])
+    difference, error = paired(losses, metric.scales(y, np.ones((1, 200))), 1, 0)
+    assert difference == pytest.approx(roc_auc_score(y, decisions[:, 0]) - roc_auc_score(y, decisions[:, 1]))
+    assert error == pytest.approx(error_of_difference_of_areas(y, decisions), rel=0.03)
+
+
+def test_an_area_is_never_above_one_nor_does_one_class_alone_tell_anything():
+    metric = METRICS["roc_auc"]
+    y = np.array([0, 0, 0, 1, 1, 1])
+    losses = metric.losses(y, np.array([0.0, 1.0, 4.0, 3.0, 5.0, 6.0]))
+    counts = np.array([[1.0, 1, 0, 0, 1, 1]])  # without the pair that is misplaced
+    assert metric.score(metric.scales(y, counts) @ losses).tolist() == [1.0]
+    assert metric.losses(np.ones(4, dtype=int), np.arange(4.0)).tolist() == [0.5] * 4
 
 
 def test_rows_that_are_not_judged_do_not_enter_the_estimate():
@@ -172,3 +250,22 @@ def test_nothing_begins_that_would_not_end_in_time():
     assert not guard.allows(5.0)
     now[0] = 10.0
     assert not guard.allows(None)
+
+
+def test_targets_are_permuted_by_groups_of_rows():
+    rng = np.random.RandomState(0)
+    group = rng.permutation(np.repeat(np.arange(6), 4))
+    seen = set()
+    for _ in range(20):
+        order = permute_groups(group, rng)
+        assert sorted(order.tolist()) == list(range(24))
+        given = {code: set(group[order[group == code]].tolist()) for code in range(6)}
+        assert all(len(codes) == 1 for codes in given.values())
+        seen.add(tuple(order.tolist()))
+        for code in range(6):  # rows of a group stay in their sequence
+            assert (np.diff(order[group == code]) > 0).all()
+    assert len(seen) > 10
+    assert sorted(permute_groups(np.array([0, 0, 0, 1, 2, 2]), rng).tolist()) == list(range(6))
+    alone = permute_groups(np.arange(24), np.random.RandomState(3))
+    assert sorted(alone.tolist()) == list(range(24))
+    assert (alone != np.arange(24)).any()

@@ -50,3 +50,15 @@ def bias_corrected(name, y, losses, samples, tolerance):
         left_out = sorted(set(range(len(y))) - set(rows))
         scores.append(score_of(name, y, losses[:, chosen], left_out))
     return scores
+
+
+def error_of_difference_of_areas(y, decisions):
+    """Standard error of the difference of two areas under the ROC curve, pair by pair (DeLong et al. 1988)."""
+    first, second = [i for i in range(len(y)) if y[i] == 0], [i for i in range(len(y)) if y[i] == 1]
+
+    def placed(i, j, k):
+        return 1.0 if decisions[i, k] < decisions[j, k] else 0.5 if decisions[i, k] == decisions[j, k] else 0.0
+
+    of_first = [np.mean([placed(i, j, 0) - placed(i, j, 1) for j in second]) for i in first]
+    of_second = [np.mean([placed(i, j, 0) - placed(i, j, 1) for i in first]) for j in second]
+    return math.sqrt(np.var(of_first) / len(first) + np.var(of_second) / len(second))

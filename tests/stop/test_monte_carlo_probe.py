@@ -397,3 +397,26 @@ def test_a_figure_of_every_copy_of_ten_draws_leaves_the_device(method, transfers
     with config_context(array_api_dispatch=True):
         method(stop=MonteCarloProbe(n_draws=39)).fit(torch.asarray(X), (y > 0).astype(int))
     assert max(transfers) == 10 * 200
+
+
+@pytest.mark.parametrize("level", [{"fdr": 0.3}, {"risk": 0.3}], ids=["fdr", "risk"])
+def test_features_kept_or_excluded_anyway_do_not_help_others_past_the_probe(level):
+    """A true feature among those that stay is no discovery: the others are judged as if it were not there."""
+    for seed in range(10):
+        rng = np.random.RandomState(seed)
+        X = rng.standard_normal((60, 30))
+        y = X[:, :8].sum(axis=1) + rng.standard_normal(60)
+        rule = MonteCarloProbe(**level, n_draws=19, random_state=seed)
+        among = CorrelationScore(stop=rule, keep=list(range(6)), exclude=[28, 29]).fit(X, y)
+        alone = CorrelationScore(stop=rule).fit(X[:, 6:28], y)
+        assert among.get_support()[6:28].tolist() == alone.get_support().tolist()
+
+
+def test_what_stays_anyway_is_given_where_copies_depend_on_the_kept_features():
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((300, 7))
+    y = X[:, :2].sum(axis=1) + 0.3 * rng.standard_normal(300)
+    for level in ({"fdr": 0.1}, {"risk": 0.1}):
+        rule = MonteCarloProbe(**level, conditional=True, random_state=0)
+        selector = CorrelationScore(stop=rule, keep=[5], exclude=[3]).fit(X, y)
+        assert selector.get_support(indices=True).tolist() == [0, 1, 5]

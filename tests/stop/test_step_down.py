@@ -65,3 +65,12 @@ def test_an_infinite_score_is_reached_by_no_finite_copy(rule):
     copies = np.random.RandomState(0).standard_normal((19, 3))
     p_values = rule.p_values(np.array([np.inf, -5.0, -5.0]), copies, 19)
     assert p_values[0] <= 0.2 < p_values[1]
+
+
+@settings(deadline=None, max_examples=30, derandomize=True)
+@given(**CASES)
+def test_features_that_are_not_tested_leave_the_rate_of_the_others_alone(seed, n_draws, n_features, ties, level):
+    scores, copies = draws(seed, n_draws, n_features + 2, ties)
+    found = FalseDiscoveryRate(level, [0, n_features + 1]).p_values(scores, copies, n_draws)
+    alone = FalseDiscoveryRate(level).p_values(scores[1:-1], copies[:, 1:-1], n_draws)
+    assert found.tolist() == [1.0, *alone.tolist(), 1.0]

@@ -19,13 +19,16 @@ from tamis.learn._race import Race
 N_PERMUTATIONS = 19  # the fewest that can tell a risk of 5 %
 
 
-def permuted_scores(race: Race, configuration: Configuration, seed: int) -> Iterator[float]:
+def permuted_scores(
+    race: Race, configuration: Configuration, seed: int, row_groups: np.ndarray | None = None
+) -> Iterator[float]:
     """Cross-validated scores of a configuration for permuted targets, ranking included, one by one.
 
     Cross-validation of noise varies more than independent rows would: all folds share what the sample holds by chance.
     """
     rng = np.random.RandomState(seed)
-    orders = [rng.permutation(race.data.y.size) for _ in range(N_PERMUTATIONS)]
+    group = np.arange(race.data.y.size) if row_groups is None else np.unique(row_groups, return_inverse=True)[1]
+    orders = [permute_groups(group.ravel(), rng) for _ in range(N_PERMUTATIONS)]
     ranker = None if configuration.ranker == ALL else race.rankers[configuration.ranker]
     model = race.models[configuration.model]
     with open_parallel(race.n_jobs, shared=[race.data]) as parallel:
@@ -33,6 +36,18 @@ def permuted_scores(race: Race, configuration: Configuration, seed: int) -> Iter
             delayed(_score)(race.data, order, race.folds, configuration, ranker, model, race.problem, race.metric)
             for order in orders
         )
+
+
+def permute_groups(group: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+    """Row whose target each row gets: targets group by group in random order, for rows group by group.
+
+    Rows of a patient are alike, and so are their targets: permuted one by one, these would be spread over patients, and
+    scores of noise would vary as little as those of so many independent rows. Where groups differ in size, a few rows
+    at their borders get targets of two.
+    """
+    order = np.empty(group.size, dtype=np.int64)
+    order[np.argsort(group, kind="stable")] = np.argsort(rng.permutation(group.max() + 1)[group], kind="stable")
+    return order
 
 
 def seconds_for_permutations(race: Race, configuration: Configuration) -> float:

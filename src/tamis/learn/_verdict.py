@@ -99,7 +99,7 @@ def judge(
     best = int(mean.argmin())
     pairs = np.array([paired(losses, scales, j, best) for j in range(len(complete))])
     is_noise, notes = _is_noise(
-        race, estimate, complete[chosen[0]], _beats(guess, losses[:, best], scales, len(complete)), seed
+        race, estimate, complete[chosen[0]], _beats(guess, losses[:, best], scales, len(complete)), seed, row_groups
     )
     every = [j for j, each in enumerate(complete) if each.ranker == ALL]
     return Verdict(
@@ -177,7 +177,12 @@ def _judged(race: Race) -> np.ndarray:
 
 
 def _is_noise(
-    race: Race, estimate: Estimate, configuration: Configuration, beats: bool, seed: int
+    race: Race,
+    estimate: Estimate,
+    configuration: Configuration,
+    beats: bool,
+    seed: int,
+    row_groups: np.ndarray | None,
 ) -> tuple[bool, list[str]]:
     """Whether what was chosen is no better than guessing, and what to say of how that was settled.
 
@@ -191,7 +196,7 @@ def _is_noise(
         return False, []
     if not race.allows(seconds_for_permutations(race, configuration)):
         return estimate.low <= estimate.chance, ["no time to compare it with permuted targets"]
-    scores = np.array(list(permuted_scores(race, configuration, seed)))
+    scores = np.array(list(permuted_scores(race, configuration, seed, row_groups)))
     scores = scores[np.isfinite(scores)]
     if scores.size < 2:
         return estimate.low <= estimate.chance, []

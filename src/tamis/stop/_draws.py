@@ -172,10 +172,10 @@ def one_draw(
 def _choose_copied(candidates: Candidates, plan: DrawPlan, rng: np.random.RandomState) -> np.ndarray:
     """Candidates that have a copy in a draw."""
     n_candidates = candidates.n_candidates
-    if plan.n_probes is None or plan.n_probes >= n_candidates - candidates.excluded.size:
+    untested = np.union1d(candidates.excluded, candidates.keep)
+    if plan.n_probes is None or plan.n_probes >= n_candidates - untested.size:
         return np.arange(n_candidates)
-    rankable = np.setdiff1d(np.arange(n_candidates), candidates.excluded)
-    return np.sort(rng.permutation(rankable)[: plan.n_probes])
+    return np.sort(rng.permutation(np.setdiff1d(np.arange(n_candidates), untested))[: plan.n_probes])
 
 
 def _sample_rows(y: np.ndarray, plan: DrawPlan, rng: np.random.RandomState) -> np.ndarray:

@@ -63,7 +63,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         Chance of keeping any feature of which the hypothesis holds that ``probes`` test.
     fdr : float, default=None
         Control the expected share of such features among the kept ones instead (Benjamini-Hochberg on
-        :math:`p_j = (1 + \#\{b, k : s_{bk} \ge a_j\}) / (1 + BD)`); ``risk`` is then not used.
+        :math:`p_j = (1 + \#\{b, k : s_{bk} \ge a_j\}) / (1 + BD)`), those of ``keep`` and ``exclude`` and their copies
+        not counted; ``risk`` is then not used.
     n_draws : int, default=None
         Most draws; they end early once no further draw could change the answer, mean scores being what they are by
         then. None is 19, or as many as a smaller risk needs. (n_draws + 1) * risk is best a whole number.
@@ -81,7 +82,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     n_probes : int, default=None
         How many features have a copy in each draw, drawn at random, with ``fdr``; None is all.
     max_samples : int, default=None
-        How many rows are ranked in each draw, drawn at random; None is all.
+        How many rows are ranked in each draw, drawn at random; None is all. Mean scores over draws are compared with
+        scores of so few rows: errors are far below the risk then, and power is lost.
     conditional : bool, default=False
         Permuted copies keep their dependence on the features kept so far (fit on these plus permuted residuals) and one
         feature joins at a time: fewer correlated features are kept, at n_draws rankings per kept feature. Dense input
@@ -299,7 +301,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         """Cut where the features stop standing out from their permuted copies."""
         seeds = rng.randint(np.iinfo(np.int32).max, size=self._most_draws())
         error_control: FamilyRisk | FalseDiscoveryRate
-        error_control = FalseDiscoveryRate(self.fdr) if self.fdr is not None else FamilyRisk(self.risk)
+        untested = [*candidates.keep.tolist(), *candidates.excluded.tolist()]
+        error_control = FalseDiscoveryRate(self.fdr, untested) if self.fdr is not None else FamilyRisk(self.risk)
         kind, why_not = self._resolve_probes(ranker, candidates)
         if self.conditional:
             plan = self._plan_draws(ranker, candidates, y, kind, 0)
@@ -341,7 +344,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             raise ValueError("MonteCarloProbe(conditional=True) needs a dense numpy X")
         if has_missing(X):
             raise ValueError("MonteCarloProbe(conditional=True) fits features to each other, which needs X without NaN")
-        kept: list[int] = []
+        kept: list[int] = candidates.keep.tolist()  # those that stay anyway are what the others are compared given
         final = np.ones(X.shape[1])
         while True:
             plan = DrawPlan(PermutedRows(np.array(kept, dtype=int)))
@@ -350,7 +353,7 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             scores, copy_scores = statistics_of_draws(feature_scores, copy_scores, ranker)
             p_values = error_control.p_values(scores, copy_scores, len(copy_scores), passed=kept)
             p_values[kept] = final[kept]
-            rest = np.setdiff1d(np.arange(X.shape[1]), kept)
+            rest = np.setdiff1d(np.arange(X.shape[1]), [*kept, *candidates.excluded.tolist()])
             best = rest[np.argmax(scores[rest])] if rest.size else -1
             if rest.size == 0 or p_values[best] > error_control.level:
                 scores[kept] = scores.max(initial=0.0) + np.arange(len(kept), 0, -1)

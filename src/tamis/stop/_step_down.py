@@ -36,20 +36,27 @@ class FamilyRisk:
 
 
 class FalseDiscoveryRate:
-    """Benjamini-Hochberg over p-values that pool every copy of every draw."""
+    """Benjamini-Hochberg over p-values that pool every copy of every draw.
 
-    def __init__(self, level: float) -> None:
+    Features that stay, or are left out, whatever their chance are no discoveries: neither they nor their copies count,
+    or true ones among them would let others pass at a multiple of the rate.
+    """
+
+    def __init__(self, level: float, untested: Sequence[int] = ()) -> None:
         self.level = level
+        self.untested = np.asarray(untested, dtype=int)
 
     def p_values(self, scores: np.ndarray, shadow: np.ndarray, n_draws: int, passed: Sequence[int] = ()) -> np.ndarray:
-        """Adjusted p-values; copies that were not drawn are NaN."""
-        pool = np.sort(shadow[np.isfinite(shadow)])
-        n_copies = np.count_nonzero(~np.isnan(shadow))
-        raw = (1 + pool.size - np.searchsorted(pool, scores, side="left")) / (1 + n_copies)
+        """Adjusted p-values, those of untested features 1; copies that were not drawn are NaN."""
+        tested = np.setdiff1d(np.arange(scores.size), self.untested)
+        copies = shadow[:, tested]
+        pool = np.sort(copies[np.isfinite(copies)])
+        n_copies = np.count_nonzero(~np.isnan(copies))
+        raw = (1 + pool.size - np.searchsorted(pool, scores[tested], side="left")) / (1 + n_copies)
         order = np.argsort(raw, kind="stable")
         stepped = raw[order] * raw.size / np.arange(1, raw.size + 1)
-        adjusted = np.empty_like(raw)
-        adjusted[order] = np.minimum(np.minimum.accumulate(stepped[::-1])[::-1], 1.0)
+        adjusted = np.ones(scores.size)
+        adjusted[tested[order]] = np.minimum(np.minimum.accumulate(stepped[::-1])[::-1], 1.0)
         return adjusted
 
     def settled(self, scores: np.ndarray, shadow: np.ndarray, n_draws: int, passed: Sequence[int] = ()) -> bool:
