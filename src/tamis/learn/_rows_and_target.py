@@ -15,6 +15,8 @@ from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.targets import encode_classes, infer_task
 from tamis.table._source import read_source
 
+_LEAST_VARIANCE = 1e-200  # of a target; sums of squares over its mean square are still numbers
+
 
 def encode_labels(labels: np.ndarray, task: str) -> tuple[np.ndarray | None, np.ndarray]:
     """Classes and their codes, or quantities as floats."""
@@ -28,6 +30,10 @@ def encode_labels(labels: np.ndarray, task: str) -> tuple[np.ndarray | None, np.
     values = labels.astype(float)
     if np.ptp(values) == 0:
         raise ValueError(f"y is constant ({values[0]:g}): there is nothing to explain")
+    with np.errstate(over="ignore", under="ignore"):
+        variance = float(np.var(values))
+    if not _LEAST_VARIANCE < variance < 1 / _LEAST_VARIANCE:
+        raise ValueError(f"y varies by {np.ptp(values):g}, whose squares are lost: give it in other units")
     return None, values
 
 
@@ -51,7 +57,10 @@ def split_folds(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         rows = np.empty((y.size, 0))
-        return split_rows(cv, rows, y, classifier=is_classes, kept_rows=None, row_groups=row_groups), notes
+        folds = split_rows(cv, rows, y, classifier=is_classes, kept_rows=None, row_groups=row_groups)
+    if not folds or any(len(part) == 0 for fold in folds for part in fold):
+        raise ValueError(f"cv={cv!r} leaves a model without rows to learn from or to be tested on: give other folds")
+    return folds, notes
 
 
 def as_numbers(X: Any) -> Any:
