@@ -393,6 +393,16 @@ def test_targets_whose_squares_are_lost_and_folds_without_rows_are_refused():
         small(cv=[]).fit(X, X[:, 0])
 
 
+def test_folds_given_as_rows_must_be_rows_of_the_table_that_are_not_in_both_parts():
+    X, rows = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40)
+    with pytest.raises(ValueError, match="cv tests on row 5"):
+        small(cv=[(rows, rows[5:])]).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="they are 0 to 39"):
+        small(cv=[(rows[:20], rows + 20)]).fit(X, X[:, 0])
+    halves = [(rows < 20, rows >= 20), (rows >= 20, rows < 20)]
+    same(small(cv=halves).fit(X, X[:, 0]), small(cv=[(rows[:20], rows[20:]), (rows[20:], rows[:20])]).fit(X, X[:, 0]))
+
+
 def test_groups_of_one_class_each_leave_nothing_to_estimate():
     X = np.random.default_rng(0).normal(size=(60, 4))
     y = np.repeat([0, 1], 30)

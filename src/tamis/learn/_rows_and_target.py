@@ -58,9 +58,24 @@ def split_folds(
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         rows = np.empty((y.size, 0))
         folds = split_rows(cv, rows, y, classifier=is_classes, kept_rows=None, row_groups=row_groups)
-    if not folds or any(len(part) == 0 for fold in folds for part in fold):
+    return _check_folds(folds, cv, y.size), notes
+
+
+def _check_folds(folds: list[tuple[Any, Any]], cv: Any, n_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Folds as numbers of rows, none of which is tested by what has seen it."""
+    found = []
+    for fold in folds:
+        train, test = (np.flatnonzero(part) if np.asarray(part).dtype == bool else np.asarray(part) for part in fold)
+        if train.size and test.size and not 0 <= min(train.min(), test.min()) <= max(train.max(), test.max()) < n_rows:
+            raise ValueError(f"cv names rows that X does not have: they are 0 to {n_rows - 1}")
+        if (both := np.intersect1d(train, test)).size:
+            raise ValueError(
+                f"cv tests on row {both[0]} a model that has learned from it: give folds without common rows"
+            )
+        found.append((train, test))
+    if not found or any(part.size == 0 for fold in found for part in fold):
         raise ValueError(f"cv={cv!r} leaves a model without rows to learn from or to be tested on: give other folds")
-    return folds, notes
+    return found
 
 
 def as_numbers(X: Any) -> Any:
