@@ -40,6 +40,7 @@ ON_HOST = {  # tables of which numpy takes seconds
     "wide": ((500, 20_000), (100, 1000)),
 }
 N_RELEVANT = 10
+DRAWS = MonteCarloProbe(n_draws=99)
 MOST_PASSES = {"GramSchmidt": 50, "CorrelationScore, 10 kept": 10, "FisherScore, 10 kept": 10}
 SECONDS, SHARE = 5.0, 0.4
 
@@ -106,11 +107,11 @@ FITS: dict[str, dict[str, Fit]] = {  # figures to compare: columns that come fir
         "ReliefF, a quantity": lambda X, y: ReliefF(stop=10, n_samples=None).fit(X, y).order_[:10],
         "FIT of 100 features": lambda X, y: fit_score(X, np.arange(100)),
         "LaplacianScore, all rows": lambda X, y: LaplacianScore(stop=10, max_samples=None).fit(X).order_[:10],
-        "CorrelationScore, 99 draws": lambda X, y: CorrelationScore(stop=MonteCarloProbe(n_draws=99)).fit(X, y).order_[:10],
+        "CorrelationScore, 99 draws": lambda X, y: CorrelationScore(stop=DRAWS).fit(X, y).order_[:10],
     },
     "wide": {
         "RFE, a tenth at a time": lambda X, y: RFE(stop=10, step=0.1).fit(X, y > 0).order_[:10],
-        "CorrelationScore, 99 draws": lambda X, y: CorrelationScore(stop=MonteCarloProbe(n_draws=99)).fit(X, y).order_[:10],
+        "CorrelationScore, 99 draws": lambda X, y: CorrelationScore(stop=DRAWS).fit(X, y).order_[:10],
     },
 }
 

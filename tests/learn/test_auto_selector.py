@@ -12,7 +12,7 @@ import pytest
 from joblib import parallel_config
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -207,6 +207,21 @@ def test_scoring_may_be_chosen(scoring):
     assert selector.score(X, y) > 0.95
 
 
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_other_rows_are_ranked_by_probabilities_where_there_are_no_decision_values(ensemble):
+    X, y = load_breast_cancer(return_X_y=True)
+    selector = small(models=["knn"], scoring="roc_auc", ensemble=ensemble).fit(X[::2], y[::2])
+    assert selector.score(X[1::2], y[1::2]) > 0.9
+
+
+def test_a_column_of_labels_is_scored_as_labels_and_other_labels_are_refused(fitted, wine):
+    X, y = wine
+    with pytest.warns(DataConversionWarning):
+        assert fitted.score(X, y.to_frame()) == fitted.score(X, y)
+    with pytest.raises(ValueError, match="none of the classes of fit"):
+        fitted.score(X, y.astype(str))
+
+
 def test_scores_that_are_no_mean_over_rows_are_refused(wine):
     with pytest.raises(ValueError, match="mean over rows"):
         small(scoring="f1_macro").fit(*wine)
@@ -367,6 +382,32 @@ def test_one_class_and_too_few_rows_are_refused():
         small(task="classification").fit(X, np.zeros(20, dtype=int))
     with pytest.raises(ValueError, match="fewer than cv=5"):
         small().fit(X[:4], [0, 1, 0, 1])
+
+
+def test_targets_whose_squares_are_lost_and_folds_without_rows_are_refused():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    for unit in (1e200, 1e-200):
+        with pytest.raises(ValueError, match="other units"):
+            small().fit(X, X[:, 0] * unit)
+    with pytest.raises(ValueError, match="give other folds"):
+        small(cv=[]).fit(X, X[:, 0])
+
+
+def test_folds_given_as_rows_must_be_rows_of_the_table_that_are_not_in_both_parts():
+    X, rows = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40)
+    with pytest.raises(ValueError, match="cv tests on row 5"):
+        small(cv=[(rows, rows[5:])]).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="they are 0 to 39"):
+        small(cv=[(rows[:20], rows + 20)]).fit(X, X[:, 0])
+    halves = [(rows < 20, rows >= 20), (rows >= 20, rows < 20)]
+    same(small(cv=halves).fit(X, X[:, 0]), small(cv=[(rows[:20], rows[20:]), (rows[20:], rows[:20])]).fit(X, X[:, 0]))
+
+
+def test_groups_of_one_class_each_leave_nothing_to_estimate():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    y = np.repeat([0, 1], 30)
+    with pytest.warns(NothingKeptWarning, match="too few rows, or groups of rows"):
+        assert small().fit(X, y, row_groups=y).n_features_ == 0
 
 
 def test_rare_classes_lower_the_number_of_folds(wine):

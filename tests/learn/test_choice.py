@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
+from tamis.learn import _bias_corrected
 from tamis.learn._bias_corrected import bootstrap_scores, draw_counts, summarize
 from tamis.learn._choice import TOLERANCE, Rule, paired, vote, voters
 from tamis.learn._costs import Costs, Guard
@@ -237,8 +238,30 @@ def test_costs_scale_with_rows_and_columns_from_the_nearest_fit():
     assert costs.predict("svm", 100, 10, (2.0, 1.0)) is None
     costs.observe("svm", 100, 10, 1.0)
     assert costs.predict("svm", 200, 30, (2.0, 1.0)) == pytest.approx(12.0)
+    assert costs.predict("svm", 100, 1, (2.0, 1.0)) == pytest.approx(10**-0.5)  # some work is that of rows
     costs.observe("svm", 200, 30, 5.0)
     assert costs.predict("svm", 200, 30, (2.0, 1.0)) == pytest.approx(5.0)
+
+
+def test_once_time_is_up_a_hundred_bootstrap_samples_are_enough(monkeypatch):
+    monkeypatch.setattr(_bias_corrected, "_BLOCK", 30 * 40)
+    y, metric = np.arange(40) % 2, find_metric("accuracy", "classification", 2)
+    losses = np.tile((np.arange(40) % 3 == 0).astype(float), (1000, 1))
+
+    def scores(**given):
+        return bootstrap_scores(
+            metric,
+            y,
+            lambda scales, counts: losses[: len(counts)],
+            judged=np.ones(40, dtype=bool),
+            n_draws=200,
+            row_groups=None,
+            rng=np.random.RandomState(0),
+            **given,
+        )
+
+    assert scores().size == 200
+    np.testing.assert_array_equal(scores(has_time=lambda: False), scores()[:120])
 
 
 def test_nothing_begins_that_would_not_end_in_time():

@@ -225,6 +225,25 @@ def test_units_and_offsets_of_columns_do_not_matter():
     np.testing.assert_array_equal(found.support_, moved.support_)
 
 
+@pytest.mark.parametrize("probes", ["knockoff", "residual"])
+@pytest.mark.parametrize(("unit", "offset"), [(1e300, 0.0), (1e-300, 0.0), (1.0, 1e12)])
+def test_columns_whose_squares_or_digits_are_lost_have_copies_too(probes, unit, offset):
+    X, y, _ = blocks_of_columns(10, n=80, d=10, strength=1.5)
+    found = Lasso(stop=MonteCarloProbe(probes=probes)).fit(X, y)
+    moved = Lasso(stop=MonteCarloProbe(probes=probes)).fit(X * unit + offset, y)
+    assert found.support_.any()
+    np.testing.assert_array_equal(found.support_, moved.support_)
+
+
+@pytest.mark.parametrize("probes", ["knockoff", "residual"])
+def test_copies_of_a_column_share_their_probe_and_stay_with_it(probes):
+    X, y, _ = blocks_of_columns(10, n=80, d=10, strength=1.5)
+    found = Lasso(stop=MonteCarloProbe(probes=probes)).fit(X, y)
+    kept = found.get_support(indices=True)[0]
+    twice = Lasso(stop=MonteCarloProbe(probes=probes)).fit(np.column_stack([X, 3.0 - 2.0 * X[:, kept]]), y)
+    assert twice.support_[[kept, 10]].all()
+
+
 def test_forced_and_excluded_columns_stay_where_they_were_put():
     X, y, _ = blocks_of_columns(11, n=80, d=10)
     found = Lasso(keep=[3], exclude=[0], stop=MonteCarloProbe(fdr=0.2)).fit(X, y)

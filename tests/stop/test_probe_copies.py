@@ -1,6 +1,7 @@
 """Copies of candidates that have no part in the target: in their units, with the correlations that they promise."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -107,12 +108,21 @@ def test_the_certificate_says_what_is_known_of_the_columns():
 def test_a_covariance_is_refused_in_words():
     for bad, words in (
         (np.eye(3), "X has 4 columns"),
+        ([["one"]], "a table of numbers"),
         (np.full((4, 4), np.nan), "not finite"),
         (np.arange(16.0).reshape(4, 4), "not symmetric"),
         (np.ones((4, 4)), "not positive definite"),
     ):
         with pytest.raises(ValueError, match=words):
-            read_covariance(bad, 4)
+            read_covariance(bad, list("abcd"))
+
+
+def test_a_covariance_of_other_columns_or_in_another_order_is_refused():
+    frame = pd.DataFrame(np.eye(2), columns=["b", "a"])
+    with pytest.raises(ValueError, match="in the order of X"):
+        read_covariance(frame, ["a", "b"])
+    np.testing.assert_array_equal(read_covariance(frame, ["b", "a"]), np.eye(2))
+    np.testing.assert_array_equal(read_covariance(pd.DataFrame(np.eye(2)), ["a", "b"]), np.eye(2))
 
 
 def test_tables_whose_columns_cannot_be_modeled_are_named():

@@ -39,7 +39,7 @@ from tamis.learn._race_file import RaceFile
 from tamis.learn._rows_and_target import as_numbers, encode_labels, split_folds
 from tamis.learn._scalings import scalings_of
 from tamis.learn._unsupervised import select_faithful
-from tamis.learn._verdict import Verdict, judge
+from tamis.learn._verdict import Verdict, judge, seconds_to_judge
 from tamis.table._source import Source
 from tamis.table._target import read_target
 
@@ -81,7 +81,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         A number of folds, whose rows are drawn at random; it is lowered to the number of rows of the rarest class,
         but not below 2.
     n_bootstraps : int, default=1000
-        Samples of the rows behind ``estimate_``; they train nothing.
+        Samples of the rows behind ``estimate_``; they train nothing. Once time is up 100 are enough.
     confidence : float, default=0.95
         Of the interval.
     task : {"auto", "classification", "regression"}, default="auto"
@@ -174,7 +174,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         "task": [StrOptions({"auto", "classification", "regression"})],
         "checkpoint": [str, os.PathLike, None],
         "n_jobs": [Integral, None],
-        "random_state": [Interval(Integral, 0, None, closed="left")],
+        "random_state": [Interval(Integral, 0, 2**32 - 1, closed="both")],
     }
 
     def __init__(
@@ -276,6 +276,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             n_jobs=self.n_jobs,
             ledger=ledger,
         )
+        race.seconds_to_judge = seconds_to_judge(race, self.prefer, self.n_bootstraps)
         for _ in track(self, race.run(), task_name="configurations"):
             file.save_if_due(ledger, time.time() - race.started)
         file.save(ledger, time.time() - race.started)

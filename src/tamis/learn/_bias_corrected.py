@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -9,7 +10,9 @@ import numpy as np
 
 from tamis.learn._metrics import Metric
 
-_BLOCK = 2**23  # entries of a block of bootstrap counts
+_BLOCK = 2**21  # entries of a block of bootstrap counts
+_FEWEST_DRAWS = 100  # however little time there is
+_TIMED_DRAWS = 2
 
 Chooser = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -65,6 +68,7 @@ def bootstrap_scores(
     n_draws: int,
     row_groups: np.ndarray | None,
     rng: np.random.RandomState,
+    has_time: Callable[[], bool] = lambda: True,
 ) -> np.ndarray:
     r"""Score, on the rows left out, of what each bootstrap sample of the rows would have chosen.
 
@@ -84,20 +88,33 @@ def bootstrap_scores(
     n_draws : int
     row_groups : ndarray or None
     rng : RandomState
+    has_time : function() -> bool
+        Asked after every block of samples, once there are 100: none is drawn any more where it says no.
 
     Returns
     -------
     ndarray of shape (n_draws,)
-        Fewer where a sample leaves out too little to be scored.
+        Fewer where a sample leaves out too little to be scored, or where time was short.
     """
-    scores = []
+    scores, n_drawn = [], 0
     for counts in draw_counts(y.size, n_draws, row_groups, rng):
         losses = choose_losses(metric.scales(y, counts), counts)
         out = ((counts == 0) & judged[None, :]).astype(float)
         usable = _can_be_scored(metric, y, out)
         scales = metric.scales(y, out)
         scores.append(metric.score((scales * losses).sum(axis=1))[usable])
+        n_drawn += len(counts)
+        if n_drawn >= _FEWEST_DRAWS and not has_time():
+            break
     return np.concatenate(scores)
+
+
+def seconds_of_fewest(metric: Metric, y: np.ndarray, choose_losses: Chooser, n_draws: int) -> float:
+    """Seconds that as many bootstrap samples take as are drawn however little time there is, told from two."""
+    given = {"judged": np.ones(y.size, dtype=bool), "n_draws": _TIMED_DRAWS, "row_groups": None}
+    started = time.perf_counter()
+    bootstrap_scores(metric, y, choose_losses, **given, rng=np.random.RandomState(0))  # type: ignore[arg-type]
+    return (time.perf_counter() - started) / _TIMED_DRAWS * min(n_draws, _FEWEST_DRAWS)
 
 
 def _can_be_scored(metric: Metric, y: np.ndarray, out: np.ndarray) -> np.ndarray:

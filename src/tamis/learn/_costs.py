@@ -8,6 +8,7 @@ import numpy as np
 
 _SAFETY = 1.3
 _LEAST = 1e-3  # seconds below which figures are noise
+_FEWER_COLUMNS = 0.5  # of the exponent for fewer columns: a part of every fit, such as steps over rows, stays
 
 
 class Costs:
@@ -15,7 +16,8 @@ class Costs:
 
     .. math:: \hat t(n, p) = t' \, (n / n')^a (p / p')^b
 
-    with the fit of the same name whose size :math:`(n', p')` is nearest on a logarithmic scale.
+    with the fit of the same name whose size :math:`(n', p')` is nearest on a logarithmic scale; b counts half where
+    :math:`p < p'`, for some of the work does not grow with the columns.
     """
 
     def __init__(self) -> None:
@@ -34,6 +36,7 @@ class Costs:
         ratio = np.log(np.array([n_rows, max(1, n_columns)]) / table[:, :2])
         distance = np.abs(ratio).sum(axis=1)
         near = distance <= distance.min() + 1e-9
+        ratio[:, 1] *= np.where(ratio[:, 1] < 0, _FEWER_COLUMNS, 1.0)
         seconds = table[near, 2] * np.exp(ratio[near] @ np.array(exponents))
         return float(seconds.max())
 

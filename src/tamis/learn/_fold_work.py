@@ -19,7 +19,7 @@ from tamis.learn._portfolio import ModelEntry, Problem, RankerEntry
 from tamis.learn._scalings import make_scaler
 from tamis.table._by_source import first_of_each
 
-_SMALL_FIT = 100_000  # entries of a table on which any fit is tried without asking what it costs
+_SMALL_FIT = 20_000  # entries of a table on which any fit is tried without asking what it costs
 _PILOT_ROWS, _PILOT_COLUMNS = 300, 100
 
 

@@ -8,14 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import ClassifierTags, RegressorTags, Tags
+from sklearn.utils import ClassifierTags, RegressorTags, Tags, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tamis.base._summary import as_frame
-from tamis.base._validation import column_name, frame_library
+from tamis.base._validation import check_one_target, column_name, frame_library
 from tamis.learn._bias_corrected import Estimate
+from tamis.learn._fold_work import decision_values
 from tamis.learn._metrics import find_metric
+from tamis.learn._vote import VoteOfPipelines
 from tamis.table._source import read_source
 from tamis.table._source_columns import ReadsTables, take_columns
 from tamis.table._target import read_target
@@ -151,15 +153,28 @@ class KeptColumnsPredictor(SelectorMixin, ReadsTables):
         """
         check_is_fitted(self)
         metric = find_metric(self.estimate_.metric, self.task_, 2)
-        output = self.decision_function(X) if metric.output == "decision" else self.predict(X)
-        labels = np.asarray(read_target(y, len(output)))
+        kept = self._kept_columns(X)
+        output = self._decide(kept) if metric.output == "decision" else self.estimator_.predict(kept)
+        check_one_target(self, y)
+        labels = column_or_1d(read_target(y, len(output)), warn=True)
         if self.task_ == "classification":
             known = {label: code for code, label in enumerate(self.classes_.tolist())}
-            labels = np.array([known.get(label, -1) for label in labels.tolist()])
+            found = labels.tolist()
+            labels = np.array([known.get(label, -1) for label in found])
+            if np.all(labels < 0):
+                raise ValueError(
+                    f"y holds none of the classes of fit: {found[0]!r} is not among {self.classes_.tolist()}"
+                )
             if metric.output == "label":
                 output = np.array([known[label] for label in output.tolist()])
         losses = metric.losses(labels, output)
         return float(metric.score(metric.scales(labels, np.ones((1, labels.size))) @ losses)[0])
+
+    def _decide(self, kept: Any) -> np.ndarray:
+        """How much speaks for the second of two classes."""
+        if isinstance(self.estimator_, VoteOfPipelines):
+            return self.estimator_.mean_ranks(kept)
+        return decision_values(self.estimator_, kept)
 
     def summary(self) -> Any:
         """What was found, one row per feature, those kept first.

@@ -108,6 +108,7 @@ class Race:
         self.ledger, self.costs = ledger, Costs()
         self.configurations: list[Configuration] = []
         self.was_halved = False
+        self.seconds_to_judge = 0.0
         self.dropped: set[str] = set()
         self._may_be_chosen: dict[str, Configuration] = {}
 
@@ -248,7 +249,14 @@ class Race:
     # time
 
     def _guard(self) -> Guard:
+        return Guard(self.started + self.budget - self._reserve() - _FINAL_SAFETY * self.seconds_to_judge, self.clock)
+
+    def _guard_of_verdict(self) -> Guard:
         return Guard(self.started + self.budget - self._reserve(), self.clock)
+
+    def has_time_to_judge(self) -> bool:
+        """Whether there is any time left besides that for the final fit."""
+        return self._guard_of_verdict().allows(None)
 
     def is_over(self) -> bool:
         """Whether the time for the search is used up."""
@@ -257,7 +265,7 @@ class Race:
 
     def allows(self, seconds: float) -> bool:
         """Whether there is time for that much work besides the final fit."""
-        return self._guard().allows(seconds)
+        return self._guard_of_verdict().allows(seconds)
 
     def _reserve(self) -> float:
         """Seconds that the final fit on all rows may take, whichever configuration is chosen."""

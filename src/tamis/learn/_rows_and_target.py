@@ -15,6 +15,8 @@ from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.targets import encode_classes, infer_task
 from tamis.table._source import read_source
 
+_LEAST_VARIANCE = 1e-200  # of a target; sums of squares over its mean square are still numbers
+
 
 def encode_labels(labels: np.ndarray, task: str) -> tuple[np.ndarray | None, np.ndarray]:
     """Classes and their codes, or quantities as floats."""
@@ -28,6 +30,10 @@ def encode_labels(labels: np.ndarray, task: str) -> tuple[np.ndarray | None, np.
     values = labels.astype(float)
     if np.ptp(values) == 0:
         raise ValueError(f"y is constant ({values[0]:g}): there is nothing to explain")
+    with np.errstate(over="ignore", under="ignore"):
+        variance = float(np.var(values))
+    if not _LEAST_VARIANCE < variance < 1 / _LEAST_VARIANCE:
+        raise ValueError(f"y varies by {np.ptp(values):g}, whose squares are lost: give it in other units")
     return None, values
 
 
@@ -51,7 +57,25 @@ def split_folds(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         rows = np.empty((y.size, 0))
-        return split_rows(cv, rows, y, classifier=is_classes, kept_rows=None, row_groups=row_groups), notes
+        folds = split_rows(cv, rows, y, classifier=is_classes, kept_rows=None, row_groups=row_groups)
+    return _check_folds(folds, cv, y.size), notes
+
+
+def _check_folds(folds: list[tuple[Any, Any]], cv: Any, n_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Folds as numbers of rows, none of which is tested by what has seen it."""
+    found = []
+    for fold in folds:
+        train, test = (np.flatnonzero(part) if np.asarray(part).dtype == bool else np.asarray(part) for part in fold)
+        if train.size and test.size and not 0 <= min(train.min(), test.min()) <= max(train.max(), test.max()) < n_rows:
+            raise ValueError(f"cv names rows that X does not have: they are 0 to {n_rows - 1}")
+        if (both := np.intersect1d(train, test)).size:
+            raise ValueError(
+                f"cv tests on row {both[0]} a model that has learned from it: give folds without common rows"
+            )
+        found.append((train, test))
+    if not found or any(part.size == 0 for fold in found for part in fold):
+        raise ValueError(f"cv={cv!r} leaves a model without rows to learn from or to be tested on: give other folds")
+    return found
 
 
 def as_numbers(X: Any) -> Any:

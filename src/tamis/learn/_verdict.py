@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from tamis.learn._bias_corrected import Estimate, bootstrap_scores, summarize
+from tamis.learn._bias_corrected import Estimate, bootstrap_scores, seconds_of_fewest, summarize
 from tamis.learn._choice import FEW_ROWS, Rule, paired, vote, voters
 from tamis.learn._configurations import Configuration
 from tamis.learn._metrics import guess_losses
@@ -15,6 +15,7 @@ from tamis.learn._permuted_targets import permuted_scores, seconds_for_permutati
 from tamis.learn._portfolio import ALL
 from tamis.learn._race import Race
 
+_TIMED = 8  # configurations among which the choice is timed
 _FAR = 2.0  # half-widths of the interval between the estimate and chance from which on it is no noise
 _ABOVE_PERMUTED = 2.5  # standard deviations; the estimate keeps a little of the optimism of the choice
 _RISK = 0.05  # of calling noise better than guessing
@@ -58,6 +59,15 @@ class Verdict:
     notes: list[str]
 
 
+def seconds_to_judge(race: Race, prefer: str, n_bootstraps: int) -> float:
+    """Seconds that :func:`judge` takes at least, told from two bootstrap samples of the rows."""
+    rule = Rule(prefer, np.arange(_TIMED), np.zeros(_TIMED, dtype=bool), needs_support=False)
+    losses = np.zeros((race.data.y.size, _TIMED))
+    return seconds_of_fewest(
+        race.metric, race.data.y, lambda *sample: losses.T[rule.choose(losses, *sample)], n_bootstraps
+    )
+
+
 def judge(
     race: Race,
     *,
@@ -86,6 +96,7 @@ def judge(
         n_draws=n_bootstraps,
         row_groups=rows if row_groups is None else row_groups[rows],
         rng=np.random.RandomState(seed),
+        has_time=race.has_time_to_judge,
     )
     guess = guess_losses(metric, y)
     estimate = summarize(
@@ -101,6 +112,8 @@ def judge(
     is_noise, notes = _is_noise(
         race, estimate, complete[chosen[0]], _beats(guess, losses[:, best], scales, len(complete)), seed, row_groups
     )
+    if scores.size < n_bootstraps and not race.has_time_to_judge():
+        notes.append(f"{scores.size} bootstrap samples, for there was no time for more")
     every = [j for j, each in enumerate(complete) if each.ranker == ALL]
     return Verdict(
         chosen=tuple(complete[j] for j in chosen),
@@ -189,6 +202,10 @@ def _is_noise(
     Where the interval is not far from chance the target is permuted: folds share what the sample holds by chance, so
     that scores of noise vary more than an interval over rows tells.
     """
+    if np.isnan(estimate.value):  # no sample leaves out rows of every class
+        return not beats, [
+            "too few rows, or groups of rows, for an estimate: none is left out with rows of every class"
+        ]
     above = estimate.value - estimate.chance
     if estimate.low <= estimate.chance and not beats:
         return True, []

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 
 from tamis.learn._choice import vote
+from tamis.learn._fold_work import decision_values
 from tamis.table._source_columns import take_columns
 
 
@@ -43,6 +45,25 @@ class VoteOfPipelines(BaseEstimator):
         if self.classes is None:
             return vote(outputs, "regression")
         return self.classes[vote(np.searchsorted(self.classes, outputs), "classification")]
+
+    def mean_ranks(self, X: Any) -> np.ndarray:
+        """How much speaks for the second of two classes: the mean rank of each row among these rows.
+
+        Of decision values of different models only the ranks can be averaged.
+
+        Parameters
+        ----------
+        X : table with the columns that are kept
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        values = [
+            decision_values(pipeline, take_columns(X, places))
+            for pipeline, places in zip(self.pipelines, self.places, strict=True)
+        ]
+        return rankdata(values, axis=1).mean(axis=0)
 
     def _outputs(self, X: Any) -> np.ndarray:
         return np.column_stack(

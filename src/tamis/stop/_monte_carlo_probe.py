@@ -102,8 +102,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     of weights are compared; other methods are ranked among knockoffs as among permuted copies. ``certificate_`` holds
     ``covariance`` (what the estimate is), ``moment_mismatch`` (root mean square by which correlations of knockoffs
     with each other and with other features differ from those of the features), ``moment_mismatch_by_chance`` (what that
-    would be if the law fitted) and ``mean_correlation_with_knockoff``: near 1 there is little power. A feature of which
-    others are copies has no part beyond them: it is not kept.
+    would be if the law fitted) and ``mean_correlation_with_knockoff``: near 1 there is little power. Columns that are
+    copies of one another, in whatever units, share theirs.
 
     Sequential rankers, whose scores at different steps cannot be compared, enter with minus the rank and the median
     over draws. Importances in trees grow by chance with the number of values, or columns, of a feature; scores of a

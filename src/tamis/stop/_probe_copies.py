@@ -14,7 +14,7 @@ from tamis._sklearn import safe_indexing
 from tamis.base import ROWS, Candidates
 from tamis.kernels.arrays.copies import place_columns
 from tamis.kernels.arrays.missing import has_missing
-from tamis.kernels.arrays.tolerances import ROUNDING
+from tamis.kernels.arrays.scaling import standardize_with_units
 from tamis.stop._knockoffs import KnockoffLaw, estimate_correlation, moment_mismatch
 
 MOST_COLUMNS = 2000  # of which a matrix of correlations is held and inverted
@@ -97,17 +97,17 @@ class GaussianTable:
     def of(cls, candidates: Candidates, covariance: Any) -> GaussianTable:
         """The correlation of the columns: given by their covariance, else estimated from the rows."""
         X, weight = np.asarray(candidates.table, dtype=float), candidates.sample_weight
-        mean = np.average(X, axis=0, weights=weight)
-        deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
-        varying = np.flatnonzero(deviation > ROUNDING.float64 * np.abs(X).max(axis=0, initial=0.0))
-        mean, scale = mean[varying], deviation[varying]
+        units = standardize_with_units(X, weight)
+        varying = np.flatnonzero(units.varies)
+        Z, mean, scale = units.table[:, varying], units.mean[varying], units.scale[varying]
         if covariance is None:
-            distinct, place = _place_copies((X[:, varying] - mean) / scale)
+            distinct, place = _place_copies(Z)
         else:
-            given = read_covariance(covariance, X.shape[1])[np.ix_(varying, varying)]
+            names = [candidates.column_name(j) for j in range(X.shape[1])]
+            given = read_covariance(covariance, names)[np.ix_(varying, varying)]
             distinct = place = np.arange(varying.size)
-            scale = np.sqrt(np.diag(given))
-        Z = (X[:, varying] - mean) / scale
+            deviation = np.sqrt(np.diag(given))
+            Z, scale = Z * (scale / deviation), deviation
         sign = np.where(np.einsum("ij,ij->j", Z, Z[:, distinct][:, place]) < 0, -1.0, 1.0)
         Z = Z[:, distinct]
         candidate = np.array([candidates.candidate_of(j) for j in varying[distinct].tolist()], dtype=np.int64)
@@ -190,12 +190,21 @@ class PermutedResiduals(ProbeCopies):
         return {"covariance": self.columns.estimate}
 
 
-def read_covariance(covariance: Any, n_columns: int) -> np.ndarray:
+def read_covariance(covariance: Any, names: list[str]) -> np.ndarray:
     """A covariance matrix of the columns of X, or an error that says what is wrong with it."""
-    given = np.asarray(covariance, dtype=float)
-    if given.shape != (n_columns, n_columns):
+    try:
+        given = np.asarray(covariance, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"covariance must be a table of numbers: {error}") from error
+    if given.shape != (len(names), len(names)):
         raise ValueError(
-            f"covariance has the shape {given.shape}, but X has {n_columns} columns: give one row for each"
+            f"covariance has the shape {given.shape}, but X has {len(names)} columns: give one row for each"
+        )
+    labels = list(getattr(covariance, "columns", names))
+    if labels != names and all(isinstance(label, str) for label in labels):
+        raise ValueError(
+            f"covariance is a data frame of the columns {', '.join(labels[:3])}, ..., and X has "
+            f"{', '.join(names[:3])}, ...: give it in the order of X, or as an array"
         )
     if not np.isfinite(given).all():
         raise ValueError("covariance holds values that are not finite; give that of the columns of X")

@@ -5,6 +5,7 @@ import warnings
 import catboost
 import lightgbm
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost
 from hypothesis import given, settings
@@ -13,7 +14,12 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    StackingClassifier,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -29,6 +35,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tamis import ModelImportance
 from tamis.rank.model import _permutation_drops as drops
+from tamis.rank.model._model_steps import names_columns
 from tamis.rank.model._model_weights import contributions_of
 from tamis.stop import CrossValidation, MonteCarloProbe
 from tests.oracles import model_importance as oracle
@@ -345,6 +352,49 @@ def test_a_model_that_was_fitted_before_stays_as_it_is_and_is_refused_by_probes(
     np.testing.assert_allclose(found.scores_, np.abs(frozen.coef_) * X.std(axis=0))
     with pytest.raises(ValueError, match="FrozenEstimator names columns by their places, or was fitted before"):
         ModelImportance(frozen).fit(X, y)
+
+
+def test_a_model_that_was_fitted_on_the_columns_in_another_order_is_refused():
+    X, y = table()
+    X = pd.DataFrame(X, columns=list("abcdef"))
+    frozen = FrozenEstimator(LogisticRegression(max_iter=1000).fit(X, y))
+    assert ModelImportance(frozen, stop=2).fit(X, y).support_[:2].all()
+    with pytest.raises(ValueError, match="in this order"):
+        ModelImportance(frozen, stop=2).fit(X[list("fedcba")], y)
+
+
+def test_constraints_on_places_given_as_text_keep_columns_there():
+    for value, named in (("(1,0,0)", True), ("[[0, 1]]", True), ("", False)):
+        assert names_columns(xgboost.XGBRegressor(monotone_constraints=value)) is named
+    assert not names_columns(HistGradientBoostingClassifier(interaction_cst="pairwise"))
+
+
+@pytest.mark.parametrize("importance", ["contributions", "permutation", "impurity"])
+@pytest.mark.parametrize("library", ["lightgbm", "catboost"])
+def test_libraries_that_know_no_sparse_arrays_are_given_matrices(library, importance):
+    X = np.random.RandomState(0).standard_normal((200, 6))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    X = sparse.csr_array(X * (np.abs(X) > 0.5))
+    found = ModelImportance(BOOSTED[library]("Classifier"), stop=2, importance=importance, random_state=0).fit(X, y)
+    assert found.scores_[:2].min() > found.scores_[2:].max()
+
+
+def test_a_stack_of_models_predicts_once_it_is_fitted():
+    X, y = table()
+    stack = StackingClassifier([("bayes", GaussianNB())], final_estimator=None)
+    assert ModelImportance(stack, stop=2, random_state=0).fit(X, y).importance_ == "permutation"
+
+
+def test_what_a_model_cannot_do_is_said_in_its_own_name():
+    X, y = table()
+    with pytest.raises(ValueError, match=r"StandardScaler\(\) has no predict"):
+        ModelImportance(StandardScaler(), stop=2).fit(X, y)
+    with pytest.raises(ValueError, match=r"neg_log_loss.*estimator=SVC"):
+        ModelImportance(SVC(), scoring="neg_log_loss", stop=2).fit(X, y)
+    with pytest.raises(ValueError, match="y holds labels"):
+        ModelImportance(Ridge(), stop=2).fit(X, np.where(y > 0, "a", "b"))
+    with pytest.raises(ValueError, match="one finite score for each"):
+        ModelImportance(Ridge(), importance=lambda model, X, y: ["a"] * 6, stop=2).fit(X, X[:, 0])
 
 
 def test_columns_named_by_their_places_stay_there():

@@ -42,7 +42,13 @@ from tamis.rank._validation import validation_folds
 from tamis.rank.model._distinct_inputs import DistinctInputs, distinct_inputs
 from tamis.rank.model._forest import grow_forest
 from tamis.rank.model._model_derivatives import fit_quietly
-from tamis.rank.model._model_steps import library_of, moving_step, names_columns
+from tamis.rank.model._model_steps import (
+    as_the_library_reads,
+    check_learned_columns,
+    library_of,
+    moving_step,
+    names_columns,
+)
 from tamis.rank.model._model_weights import mean_contributions, own_kind, weights_of
 from tamis.rank.model._permutation_drops import permutation_drops
 
@@ -158,7 +164,7 @@ class ModelImportance(WeightedRanker):
 
     _parameter_constraints: ClassVar[dict] = {
         **WeightedRanker._parameter_constraints,
-        "estimator": [HasMethods(["fit", "predict", "get_params"]), None],
+        "estimator": [HasMethods(["fit", "get_params"]), None],
         "importance": [StrOptions({"auto", "coef", "impurity", "permutation", "contributions"}), callable],
         "cv": ["cv_object"],
         "scoring": [str, callable, None],
@@ -209,6 +215,7 @@ class ModelImportance(WeightedRanker):
 
     def _find_task(self, y: np.ndarray | None) -> str:
         """What the estimator explains, where one is given that says so."""
+        _check_predicts(self.estimator)
         of_estimator = None
         if self.estimator is not None and (is_classifier(self.estimator) or is_regressor(self.estimator)):
             of_estimator = "classification" if is_classifier(self.estimator) else "regression"
@@ -255,6 +262,12 @@ class ModelImportance(WeightedRanker):
         model = self._model(task)
         _set_seeds(model, rng)
         inputs = distinct_inputs(candidates, in_place=names_columns(model))
+        check_learned_columns(model, candidates.column_names)
+        inputs = replace(inputs, table=as_the_library_reads(model, inputs.table))
+        if task == "regression" and y.dtype.kind not in "fiub":
+            raise ValueError(
+                f"y holds labels, and estimator={type(model).__name__} is for quantities: give one for classes"
+            )
         if library_of(model) == "xgboost" and task == "classification":
             y = encode_classes(y)[1]
         kind = self._kind_before_fit(model)
@@ -337,6 +350,12 @@ class ModelImportance(WeightedRanker):
         return np.mean(scores, axis=0), all(converged)
 
 
+def _check_predicts(estimator: Any) -> None:
+    """Refuse what does not predict; a stack of models has ``predict`` only once it is fitted."""
+    if estimator is not None and not (hasattr(estimator, "predict") or hasattr(type(estimator), "predict")):
+        raise ValueError(f"estimator={estimator!r} has no predict: give a model, or a pipeline that ends in one")
+
+
 def _fit(model: Any, table: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Any, bool]:
     """A fitted clone, and whether it converged."""
     fitted = clone(model)
@@ -379,13 +398,13 @@ def _measure(
         rng = np.random.RandomState(seed)
         permutations = np.array([rng.permutation(table.shape[0]) for _ in range(n_repeats)])
         return permutation_drops(model, table, y, inputs.members, permutations, scoring, weight)
-    found = np.asarray(function(model, table, y), dtype=float)
-    if found.shape != (table.shape[1],) or not np.isfinite(found).all():
+    found = np.asarray(function(model, table, y))
+    if found.shape != (table.shape[1],) or found.dtype.kind not in "fiub" or not np.isfinite(found).all():
         raise ValueError(
-            f"importance gave an array of shape {found.shape}, but one finite score for each of {table.shape[1]} "
-            "columns of the table that it was given is needed"
+            f"importance gave an array of type {found.dtype} and shape {found.shape}, but one finite score for each of "
+            f"{table.shape[1]} columns of the table that it was given is needed"
         )
-    return inputs.sum_members(found)
+    return inputs.sum_members(found.astype(float))
 
 
 def _random_states(estimator: Any) -> dict[str, Any]:

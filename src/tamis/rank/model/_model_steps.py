@@ -26,6 +26,7 @@ _BY_PLACE = {  # parameters that name columns by their places, in scikit-learn a
     "monotonic_cst",
     "text_features",
 }
+_NO_PLACES = {"", "auto", "from_dtype", "no_interactions", "pairwise"}  # what these parameters may be but places
 
 
 def model_behind(model: Any) -> Any:
@@ -84,6 +85,25 @@ def names_columns(model: Any) -> bool:
     if any(isinstance(each, ColumnTransformer | FrozenEstimator) for each in (model, *given.values())):
         return True
     return any(
-        name.split("__")[-1] in _BY_PLACE and value is not None and not isinstance(value, str) and len(value) > 0
+        name.split("__")[-1] in _BY_PLACE
+        and value is not None
+        and (value not in _NO_PLACES if isinstance(value, str) else len(value) > 0)
         for name, value in given.items()
     )
+
+
+def check_learned_columns(model: Any, names: Any) -> None:
+    """Refuse a model that was fitted before on columns of other names, or in another order."""
+    for each in (model, *model.get_params(deep=True).values()):
+        learned = getattr(each, "feature_names_in_", None) if isinstance(each, FrozenEstimator) else None
+        if learned is not None and names is not None and list(learned) != [str(name) for name in names]:
+            raise ValueError(
+                f"estimator={each!r} was fitted on the columns {', '.join(map(str, learned[:5]))}, ..., in this order: "
+                "give X with these columns, X[estimator.feature_names_in_]"
+            )
+
+
+def as_the_library_reads(model: Any, X: Any) -> Any:
+    """A sparse table as the library of a model takes it: LightGBM and CatBoost know matrices, and no arrays."""
+    is_old = sparse.issparse(X) and library_of(model) in ("lightgbm", "catboost")
+    return sparse.csr_matrix(X) if is_old else X

@@ -14,6 +14,7 @@ from sklearn.utils import Tags, get_tags
 
 from tamis.base import score_weighted
 from tamis.kernels.arrays.blocks import blocks
+from tamis.rank.model._model_steps import as_the_library_reads
 
 _ENTRIES = 2**22  # of tables with permuted columns that are predicted in one call
 _OUTPUTS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
@@ -100,8 +101,16 @@ def permutation_drops(
     scores = np.empty(len(changes))
     for block in blocks(len(changes), max(1, _ENTRIES // max(1, X.shape[0] * X.shape[1]))):
         some = changes[block]
-        tables = StackedTables(model, _stack(table, some), X.shape[0])
-        scores[block] = [score_weighted(scorer, tables, tables.choose(i), y, sample_weight) for i in range(len(some))]
+        tables = StackedTables(model, as_the_library_reads(model, _stack(table, some)), X.shape[0])
+        try:
+            scores[block] = [
+                score_weighted(scorer, tables, tables.choose(i), y, sample_weight) for i in range(len(some))
+            ]
+        except AttributeError as error:
+            raise ValueError(
+                f"scoring={scoring!r} needs probabilities, or another output that estimator={model!r} does not give: "
+                "choose another score, such as 'balanced_accuracy', or another estimator"
+            ) from error
     if not np.isfinite(scores).all():
         raise ValueError(f"scoring={scoring!r} is not finite on held-out rows: there is nothing to rank by")
     return scores[0] - scores[1:].reshape(len(members), len(permutations)).mean(axis=1)
@@ -124,7 +133,7 @@ def minus_brier_score(model: Any, X: Any, y: np.ndarray, sample_weight: np.ndarr
 def _stack(X: Any, changes: Sequence[tuple[np.ndarray, np.ndarray]]) -> Any:
     """Copies of a table one below another, in each of which some columns have their rows permuted."""
     if sparse.issparse(X):
-        return sparse.csr_array(sparse.vstack([_permuted(X, *change) for change in changes], format="csr"))
+        return sparse.vstack([_permuted(X, *change) for change in changes], format="csr")
     n_rows = X.shape[0]
     stacked = np.tile(X, (len(changes), 1))
     for i, (columns, rows) in enumerate(changes):
