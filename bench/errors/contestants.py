@@ -74,38 +74,40 @@ LEDOIT_WOLF = "knockpy, Ledoit-Wolf"
 SOME = ("AR .5", "block .7", "block .9, signals of .7")
 
 CONTESTANTS = {
-    SAFE: Entry(fitted(lambda draw, seed: lasso(draw, fdr_probe(seed, probes="knockoff"))), repetitions=(100, 100, 40)),
+    SAFE: Entry(fitted(lambda draw, seed: lasso(draw, fdr_probe(seed, probes="knockoff"))), repetitions=(100, 100, 20)),
     GIVEN: Entry(
         fitted(lambda draw, seed: lasso(draw, fdr_probe(seed, probes="knockoff", covariance=draw.covariance))),
-        repetitions=(50, 50, 20),
+        repetitions=(30, 20, 5),
     ),
     PERMUTED: Entry(
-        fitted(lambda draw, seed: lasso(draw, fdr_probe(seed, probes="permuted"))), repetitions=(100, 50, 20)
+        fitted(lambda draw, seed: lasso(draw, fdr_probe(seed, probes="permuted"))), repetitions=(50, 20, 5)
     ),
     "RFE, permuted probes": Entry(
-        fitted(lambda draw, seed: RFE(stop=fdr_probe(seed, probes="permuted"))), repetitions=(100, 100, 40)
+        fitted(lambda draw, seed: RFE(stop=fdr_probe(seed, probes="permuted"))), repetitions=(50, 20, 5)
     ),
     "GramSchmidt, permuted probes": Entry(
-        fitted(lambda draw, seed: GramSchmidt(stop=fdr_probe(seed, probes="permuted"))), designs=SOME
+        fitted(lambda draw, seed: GramSchmidt(stop=fdr_probe(seed, probes="permuted"))),
+        designs=SOME,
+        repetitions=(30, 0, 0),
     ),
     "GramSchmidt, Probe(.05)": Entry(fitted(lambda draw, seed: GramSchmidt(stop=Probe(RISK)))),
     "CorrelationScore, permuted probes": Entry(
         fitted(lambda draw, seed: CorrelationScore(stop=fdr_probe(seed, probes="permuted")))
     ),
-    "RFE()": Entry(fitted(lambda draw, seed: RFE()), repetitions=(20, 20, 5)),
-    "Lasso()": Entry(fitted(lambda draw, seed: lasso(draw, "auto")), repetitions=(20, 20, 5)),
-    "knockpy, true covariance": Entry(rivals.knockpy_given, "knockpy", repetitions=(100, 20, 5)),
-    LEDOIT_WOLF: Entry(rivals.knockpy_estimated, "knockpy", repetitions=(100, 20, 5)),
+    "RFE()": Entry(fitted(lambda draw, seed: RFE()), repetitions=(10, 5, 2)),
+    "Lasso()": Entry(fitted(lambda draw, seed: lasso(draw, "auto")), repetitions=(10, 5, 2)),
+    "knockpy, true covariance": Entry(rivals.knockpy_given, "knockpy", repetitions=(50, 10, 3)),
+    LEDOIT_WOLF: Entry(rivals.knockpy_estimated, "knockpy", repetitions=(100, 10, 3)),
     "hidimstat, knockoffs": Entry(
-        rivals.hidimstat_knockoffs, "hidimstat", ("regression",), repetitions=(3, 0, 0), designs=SOME[:2]
+        rivals.hidimstat_knockoffs, "hidimstat", ("regression",), repetitions=(2, 0, 0), designs=SOME[:2]
     ),
     "hidimstat, desparsified lasso + BH": Entry(
-        rivals.desparsified_lasso, "hidimstat", ("regression",), repetitions=(20, 5, 0)
+        rivals.desparsified_lasso, "hidimstat", ("regression",), repetitions=(10, 3, 0)
     ),
     "least squares + BH": Entry(rivals.least_squares, "scipy", ("regression",), needs_more_rows=True),
-    "stability selection": Entry(rivals.stability_selection, "sklearn", ("regression",), repetitions=(100, 20, 10)),
-    "RFECV": Entry(rivals.rfecv, "sklearn", repetitions=(20, 0, 0), designs=SOME),
-    "Boruta": Entry(rivals.boruta, "boruta", repetitions=(3, 0, 0), designs=SOME),
+    "stability selection": Entry(rivals.stability_selection, "sklearn", ("regression",), repetitions=(50, 10, 3)),
+    "RFECV": Entry(rivals.rfecv, "sklearn", repetitions=(10, 0, 0), designs=SOME),
+    "Boruta": Entry(rivals.boruta, "boruta", repetitions=(2, 0, 0), designs=SOME),
 }
 
 WITHOUT_SIGNAL = {
@@ -113,7 +115,7 @@ WITHOUT_SIGNAL = {
     SAFE_AT_RISK: Entry(fitted(lambda draw, seed: lasso(draw, risk_probe(seed, probes="knockoff")))),
     PERMUTED: CONTESTANTS[PERMUTED],
     f"{PERMUTED}, risk .05": Entry(
-        fitted(lambda draw, seed: lasso(draw, risk_probe(seed, probes="permuted"))), repetitions=(100, 50, 20)
+        fitted(lambda draw, seed: lasso(draw, risk_probe(seed, probes="permuted"))), repetitions=(50, 20, 5)
     ),
     "RFE, permuted probes": CONTESTANTS["RFE, permuted probes"],
     "RFE, permuted probes, risk .05": Entry(fitted(lambda draw, seed: RFE(stop=risk_probe(seed, probes="permuted")))),
