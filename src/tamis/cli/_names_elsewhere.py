@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _FOREST = "--method tree-selector --param n_trees=300"
+_MODEL = "--method model-importance"
 _PROBE = "--stop monte-carlo-probe"
 _DEFAULT = "gram-schmidt, the default, ranks by what a feature tells of the target beyond those before it"
 
@@ -22,10 +23,15 @@ class Equivalent:
 
 _EQUIVALENTS: dict[str, Equivalent] = {
     "random-forest": Equivalent("importances in a random forest", _FOREST),
-    "boruta": Equivalent("importances in a forest against those of permuted copies", _FOREST, _PROBE),
+    "boruta": Equivalent("importances in a forest against those of permuted copies", _MODEL),
     "xgboost": Equivalent("boosted trees are not among the methods, a random forest is", _FOREST, _PROBE),
-    "permutation-importance": Equivalent("importances against those of permuted copies", _FOREST, _PROBE),
-    "shap": Equivalent("there are importances over all rows, not of single predictions", _FOREST),
+    "permutation-importance": Equivalent(
+        "what a forest loses on held-out rows if the values of a column are permuted",
+        f"{_MODEL} --param importance=permutation",
+    ),
+    "shap": Equivalent(
+        "importances in a forest; from Python, contributions in a model of yours: ModelImportance(model)", _MODEL
+    ),
     "decision-tree": Equivalent("importances in a decision tree", "--method tree-selector"),
     "mutual-info": Equivalent(
         "mutual information of the best single split with the target",
@@ -50,7 +56,11 @@ _EQUIVALENTS: dict[str, Equivalent] = {
         "--method correlation-score",
         "--stop monte-carlo-probe --fdr 0.1",
     ),
-    "knockoffs": Equivalent("a false discovery rate against permuted copies", "", "--stop monte-carlo-probe --fdr 0.1"),
+    "knockoffs": Equivalent(
+        "a sparse linear model among knockoffs, with a false discovery rate",
+        "--method lasso",
+        "--stop monte-carlo-probe --fdr 0.1",
+    ),
     "variance-threshold": Equivalent("the variance alone, without a target", "--method max-variance"),
     "pca": Equivalent("principal components mix columns; these are columns that span them", "--method pca-leverage"),
     "relief": Equivalent("ReliefF", "--method relief-f"),
