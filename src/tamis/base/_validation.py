@@ -18,6 +18,7 @@ from tamis._sklearn import check_sample_weight, get_namespace, is_numpy_namespac
 from tamis.base._target_values import check_target_values
 from tamis.engine import FileTable, RowBlocks
 from tamis.kernels.arrays.blocks import blocks, sum_entries
+from tamis.kernels.arrays.sparse_indices import with_short_indices
 
 # Methods that provide "several_targets", for the error of the others.
 TAKE_SEVERAL_TARGETS = ("CorrelationScore", "ForwardLeastSquares", "GramSchmidt", "TreeSelector")
@@ -70,6 +71,7 @@ def check_table(
     if sparse.issparse(table) and not table.has_canonical_format:  # entries that stand twice count as their sum
         table = table.copy()
         table.sum_duplicates()
+    table = with_short_indices(table)
     _check_finite(table, estimator, allow_nan=allow_nan and isinstance(table, np.ndarray))
     return table, None if target is None else _single_column(_to_numpy(target))
 

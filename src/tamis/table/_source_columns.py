@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from tamis._sklearn import safe_indexing
+from tamis.kernels.arrays.sparse_indices import with_short_indices
 from tamis.table._source import enumerate_names
 
 
@@ -32,14 +33,16 @@ class ReadsTables(BaseEstimator):
         if nw.dependencies.is_into_dataframe(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=None,
-            accept_sparse="csr" if self._accepts_sparse else False,
-            ensure_all_finite=sparse.issparse(X),
-            ensure_min_samples=2 if reset else 1,
+        return with_short_indices(
+            validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=None,
+                accept_sparse="csr" if self._accepts_sparse else False,
+                ensure_all_finite=sparse.issparse(X),
+                ensure_min_samples=2 if reset else 1,
+            )
         )
 
 

@@ -15,6 +15,7 @@ from scipy.special import xlogy
 
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.missing import has_missing
+from tamis.kernels.arrays.sparse_indices import with_short_indices
 
 Criteria = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -62,9 +63,7 @@ def _rank_stored(X: Any) -> sparse.csc_array:
     level = np.cumsum(is_new) - at_zero[column]
     codes = np.empty(values.size, dtype=np.float32)
     codes[order] = np.where(values < 0, level - 1, level)
-    # short indices where they suffice: scikit-learn's trees take no others
-    kind = np.int32 if max(X.nnz, *X.shape) <= np.iinfo(np.int32).max else np.int64
-    return sparse.csc_array((codes, X.indices.astype(kind), X.indptr.astype(kind)), shape=X.shape)
+    return with_short_indices(sparse.csc_array((codes, X.indices, X.indptr), shape=X.shape))
 
 
 def value_range(codes: Any) -> tuple[np.ndarray, np.ndarray]:
