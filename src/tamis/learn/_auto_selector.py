@@ -36,7 +36,7 @@ from tamis.learn._metrics import find_metric
 from tamis.learn._portfolio import Problem, choose_models, choose_rankers
 from tamis.learn._race import Race
 from tamis.learn._race_file import RaceFile
-from tamis.learn._rows_and_target import as_numbers, encode_labels, split_folds
+from tamis.learn._rows_and_target import as_numbers, encode_labels, further_partitions, split_folds
 from tamis.learn._scalings import scalings_of
 from tamis.learn._unsupervised import select_faithful
 from tamis.learn._verdict import Verdict, judge, seconds_to_judge
@@ -266,6 +266,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         race = Race(
             data,
             folds,
+            partitions=further_partitions(self.cv, len(folds), codes, self.task_, row_groups, seed),
             rankers=rankers,
             models=models,
             scalings=scalings_of(data.all_rows().train),

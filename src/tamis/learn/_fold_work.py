@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from tamis.table._by_source import first_of_each
 
 _SMALL_FIT = 20_000  # entries of a table on which any fit is tried without asking what it costs
 _PILOT_ROWS, _PILOT_COLUMNS = 300, 100
+_PILOT_GROWTH = 4
+_PILOT_SHARE = 0.05  # of the time left, for a larger part
 
 
 @dataclass(frozen=True)
@@ -77,10 +80,7 @@ def rank_fold(
     n_rows, n_columns = fold.train.shape
     exponents = (entry.row_exponent, entry.column_exponent)
     if guard.end < np.inf and not costs.predict(entry.name, n_rows, n_columns, exponents) and _is_large(fold):
-        small = _part(fold, problem)
-        started = time.perf_counter()
-        _attempt(lambda: rank(entry, problem, small))
-        costs.observe(entry.name, small.train.shape[0], small.train.shape[1], time.perf_counter() - started)
+        _run_pilots(entry.name, exponents, partial(rank, entry, problem), fold, problem, costs, guard)
     if not guard.allows(costs.predict(entry.name, n_rows, n_columns, exponents)):
         return NOT_RUN
     return _timed(lambda: rank(entry, problem, fold), n_columns)
@@ -114,7 +114,8 @@ def predict_fold(
         exponents = (model.row_exponent, model.column_exponent)
         if configuration.key not in exempt:
             if costs.predict(model.label, n_rows, n_columns, exponents) is None and _is_large(part):
-                _run_pilot(model, configuration, problem, part, costs)
+                fit = partial(_predict, model, configuration, problem, output="label")
+                _run_pilots(model.label, exponents, fit, part, problem, costs, guard)
             if not guard.allows(costs.predict(model.label, n_rows, n_columns, exponents)):
                 outcomes.append(NOT_RUN)
                 continue
@@ -164,20 +165,40 @@ def _is_large(fold: Fold) -> bool:
     return entries > _SMALL_FIT
 
 
-def _part(fold: Fold, problem: Problem) -> Fold:
-    """Some rows and columns, on which a fit tells what one on all of them costs."""
+def _part(fold: Fold, problem: Problem, n_rows: int, n_columns: int) -> Fold:
+    """So many rows and columns, on which a fit tells what one on all of them costs."""
     rng = np.random.RandomState(problem.random_state)
-    rows = np.sort(rng.permutation(fold.y.size)[:_PILOT_ROWS])
-    columns = np.sort(rng.permutation(fold.train.shape[1])[:_PILOT_COLUMNS])
+    rows = np.sort(rng.permutation(fold.y.size)[:n_rows])
+    columns = np.sort(rng.permutation(fold.train.shape[1])[:n_columns])
     table = fold.train.tocsr()[rows].tocsc() if hasattr(fold.train, "tocsr") else fold.train[rows]
     return Fold(table[:, columns], fold.test[:1, columns], fold.y[rows], fold.places[columns])
 
 
-def _run_pilot(model: ModelEntry, configuration: Configuration, problem: Problem, fold: Fold, costs: Costs) -> None:
-    small = _part(fold, problem)
-    started = time.perf_counter()
-    _attempt(lambda: _predict(model, configuration, problem, small, "label"))
-    costs.observe(model.label, small.train.shape[0], small.train.shape[1], time.perf_counter() - started)
+def _run_pilots(
+    name: str,
+    exponents: tuple[float, float],
+    fit: Callable[[Fold], Any],
+    fold: Fold,
+    problem: Problem,
+    costs: Costs,
+    guard: Guard,
+) -> None:
+    """Time fits on ever larger parts, until they tell that one on all of the fold ends in time, or take too long.
+
+    A small part overstates the cost of a large table where much of it does not grow with the table.
+    """
+    n_rows, n_columns = fold.train.shape
+    rows, columns = _PILOT_ROWS, _PILOT_COLUMNS
+    while rows < n_rows or columns < n_columns:
+        part = _part(fold, problem, rows, columns)
+        outcome = _timed(partial(fit, part), part.train.shape[1])
+        costs.observe(name, part.train.shape[0], outcome.n_columns, outcome.seconds)
+        if guard.allows(costs.predict(name, n_rows, n_columns, exponents)):
+            return
+        rows, columns = min(n_rows, _PILOT_GROWTH * rows), min(n_columns, _PILOT_GROWTH * columns)
+        seconds = costs.predict(name, rows, columns, exponents)
+        if seconds is None or seconds > _PILOT_SHARE * (guard.end - guard.clock()):
+            return
 
 
 def _attempt(run: Any) -> tuple[Any, str]:

@@ -33,7 +33,9 @@ def permuted_scores(
     model = race.models[configuration.model]
     with open_parallel(race.n_jobs, shared=[race.data]) as parallel:
         yield from parallel(
-            delayed(_score)(race.data, order, race.folds, configuration, ranker, model, race.problem, race.metric)
+            delayed(_score)(
+                race.data, order, race.partitions[0], configuration, ranker, model, race.problem, race.metric
+            )
             for order in orders
         )
 
@@ -52,7 +54,7 @@ def permute_groups(group: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
 
 def seconds_for_permutations(race: Race, configuration: Configuration) -> float:
     """What they take one after the other, told from the folds."""
-    folds = range(len(race.folds))
+    folds = range(len(race.partitions[0]))
     seconds = sum(race.ledger.outputs[configuration.key, fold].seconds for fold in folds)
     if configuration.ranker != ALL:
         seconds += sum(race.ledger.orders[configuration.ranker, fold].seconds for fold in folds)

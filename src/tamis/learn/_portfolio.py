@@ -143,7 +143,7 @@ def _make_relief(problem: Problem) -> Ranker:
 
 RANKERS: tuple[RankerEntry, ...] = (
     RankerEntry("fisher", _make_first, _always),
-    RankerEntry("rfe", _make_rfe, _always, 1.5, 1.5),
+    RankerEntry("rfe", _make_rfe, _always, 1.5, 1.0),
     RankerEntry("forest", _make_forest, _always, 1.1, 0.6),
     RankerEntry("relief", _make_relief, _dense, 2.0, 1.0),
     RankerEntry("l1", _make_l1, _always, 1.2, 1.0),

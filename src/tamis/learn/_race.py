@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,8 @@ _FEWEST_LEFT, _SHARE_LEFT = 12, 1 / 3
 _DOMINATED = 2.0  # standard errors by which a configuration must be worse than the best to be dropped
 _FINAL_SAFETY = 1.3
 _LEAST_RESERVE = 0.05  # of the budget, for the choice and the final fit
+_N_REFINED = 6  # of the best configurations, beside which other numbers of features are tried
+_REFINEMENTS = 3
 
 
 @dataclass
@@ -58,13 +60,18 @@ class Race:
     Each wave runs on the first fold; there, and after the second, configurations are dropped that are worse than the
     best of all so far by more than two standard errors of the paired difference over rows. On tables of 300 rows and
     more all but the better third of a wave, and at least twelve, are dropped on the first fold too: rows of that fold
-    do not enter the estimate then, for what remains was chosen by them. What runs next depends on results only; time
-    ends it wherever it is.
+    do not enter the estimate then, for what remains was chosen by them. With the time left, numbers of features between
+    those tried are added beside the best configurations, and what is not worse than the best by two standard errors is
+    repeated on other partitions of the rows: the score on one depends on the partition. What runs next depends on
+    results only; time ends it wherever it is.
 
     Parameters
     ----------
     data : LearningTable
     folds : list of (train, test)
+        Of the first partition of the rows.
+    partitions : list of lists of (train, test)
+        Others, each of as many folds, for the best.
     rankers, models : lists of entries
     scalings : list of str
         Those that suit the table, the usual one first.
@@ -85,6 +92,7 @@ class Race:
         data: LearningTable,
         folds: Sequence[tuple[np.ndarray, np.ndarray]],
         *,
+        partitions: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]] = (),
         rankers: Sequence[RankerEntry],
         models: Sequence[ModelEntry],
         scalings: Sequence[str],
@@ -97,6 +105,8 @@ class Race:
         clock: Any = time.time,
     ) -> None:
         self.data, self.folds, self.problem, self.metric = data, list(folds), problem, metric
+        self.partitions = [list(folds), *(list(partition) for partition in partitions)]
+        self._every_fold = [fold for partition in self.partitions for fold in partition]
         self.rankers = {entry.name: entry for entry in rankers if entry.fits(problem)}
         self.models = {entry.label: entry for entry in models if entry.fits(problem)}
         if not self.models:
@@ -131,11 +141,80 @@ class Race:
             last = with_all(self.data.n_columns, costly, self.scalings)
             yield from self._run_wave(last, frozenset())
             yield from self._run_rankers(costly, last)
+        for _ in range(_REFINEMENTS):
+            yield from self._run_wave(self._beside_the_best(), frozenset())
+        for partition in self.partitions[1:]:
+            left = self._not_worse()
+            if len(left) < 2 or not self.allows(self._seconds_to_repeat(left)):
+                return
+            has_run = yield from self._repeat(left, len(partition))
+            if not has_run:
+                return
 
     def _run_rankers(self, models: list[ModelEntry], with_all_features: list[Configuration]) -> Iterator[str]:
         scaling_of, sizes = self._best_scalings(with_all_features), grid(self.data.n_columns)
         for ranker in self.rankers:
             yield from self._run_wave(with_ranker(ranker, sizes, models, scaling_of), frozenset())
+
+    def _beside_the_best(self) -> list[Configuration]:
+        """The best rankers and models with numbers of features half-way, as ratios, to those tried next to theirs."""
+        selecting = [each for each in self.complete() if each.ranker != ALL]
+        if not selecting:
+            return []
+        known, wave = {each.key for each in self.configurations}, {}
+        rows, losses = self._losses_of(selecting)
+        for j in np.argsort(self._mean(rows, losses), kind="stable")[:_N_REFINED].tolist():
+            best = selecting[j]
+            tried = np.array([each.n_features for each in self.configurations if each.ranker in (best.ranker, ALL)])
+            smaller, larger = tried[tried < best.n_features], tried[tried > best.n_features]
+            for size in [
+                *smaller.max(initial=0, keepdims=True),
+                *larger.min(initial=self.data.n_columns, keepdims=True),
+            ]:
+                between = Configuration(
+                    best.ranker,
+                    round(float(np.sqrt(size * best.n_features))),
+                    best.scaling,
+                    best.model,
+                    best.simplicity,
+                )
+                if size and between.key not in known:
+                    wave[between.key] = between
+        return list(wave.values())
+
+    def _not_worse(self) -> list[Configuration]:
+        """Complete configurations that are not worse than the best by two standard errors, and the best with all."""
+        complete = self.complete()
+        if not complete:
+            return []
+        rows, losses = self._losses_of(complete)
+        scales = self._scales(rows)
+        mean = (scales @ losses)[0]
+        stays = {j for j in range(len(complete)) if _is_near(losses, scales, j, int(mean.argmin()))}
+        every = [j for j, each in enumerate(complete) if each.ranker == ALL]
+        stays |= {min(every, key=lambda j: mean[j])} if every else set()
+        return [complete[j] for j in sorted(stays)]
+
+    def _seconds_to_repeat(self, configurations: Sequence[Configuration]) -> float:
+        """What another partition takes: a share of what the folds so far have taken, one after the other."""
+        folds = range(len(self.folds))
+        rankers = {each.ranker for each in configurations} - {ALL}
+        seconds = sum(self.ledger.outputs[each.key, fold].seconds for each in configurations for fold in folds)
+        seconds += sum(self.ledger.orders[name, fold].seconds for name in rankers for fold in folds)
+        return seconds * len(self.partitions[0]) / len(self.folds)
+
+    def _repeat(self, configurations: list[Configuration], n_folds: int) -> Generator[str, None, bool]:
+        """Run configurations on the folds of another partition, which counts if there was time for all of it."""
+        folds = range(len(self.folds), len(self.folds) + n_folds)
+        yield from self._run_stage(configurations, folds, frozenset())
+        ran = [each for each in configurations if all(self.ledger.predicted(each.key, fold) for fold in folds)]
+        has_time = all((each.key, fold) in self.ledger.outputs for each in configurations for fold in folds)
+        if not (has_time and ran):
+            return False
+        self.dropped |= {each.key for each in self.complete()} - {each.key for each in ran}
+        self.folds = self._every_fold[: folds.stop]
+        self._may_be_chosen = {each.key: each for each in ran}
+        return True
 
     def _best_scalings(self, wave: Sequence[Configuration]) -> dict[str, str]:
         """For each model the scaling with the least loss on the most folds."""
@@ -202,14 +281,14 @@ class Race:
         with open_parallel(self.n_jobs, shared=[self.data]) as parallel:
             tasks = (
                 delayed(rank_fold)(
-                    self.data, self.rankers[name], self.problem, *self.folds[fold], self.costs, self._guard()
+                    self.data, self.rankers[name], self.problem, *self._every_fold[fold], self.costs, self._guard()
                 )
                 for name, fold in wanted
             )
             for (name, fold), outcome in zip(wanted, parallel(tasks), strict=True):
                 if outcome.was_run:
                     self.ledger.orders[name, fold] = outcome
-                    self.costs.observe(name, self.folds[fold][0].size, outcome.n_columns, outcome.seconds)
+                    self.costs.observe(name, self._every_fold[fold][0].size, outcome.n_columns, outcome.seconds)
                 yield f"{name} ranked"
 
     def _predict(
@@ -226,7 +305,7 @@ class Race:
                     self.problem,
                     self.metric.output,
                     order,
-                    *self.folds[fold],
+                    *self._every_fold[fold],
                     self.costs,
                     self._guard(),
                     exempt,
@@ -238,7 +317,7 @@ class Race:
                 yield f"{len(chunk)} configurations"
 
     def _note(self, chunk: Sequence[Configuration], fold: int, outcomes: Sequence[Outcome]) -> None:
-        n_rows = self.folds[fold][0].size
+        n_rows = self._every_fold[fold][0].size
         for configuration, outcome in zip(chunk, outcomes, strict=True):
             if outcome.was_run:
                 self.ledger.outputs[configuration.key, fold] = outcome
@@ -269,7 +348,8 @@ class Race:
 
     def _reserve(self) -> float:
         """Seconds that the final fit on all rows may take, whichever configuration is chosen."""
-        grown = (len(self.folds) / max(1, len(self.folds) - 1)) ** 2
+        n_folds = len(self.partitions[0])
+        grown = (n_folds / max(1, n_folds - 1)) ** 2
         longest = 0.0
         for each in self._may_be_chosen.values():
             model = max(self.ledger.outputs[each.key, fold].seconds for fold in range(len(self.folds)))
@@ -299,20 +379,30 @@ class Race:
         )
 
     def rows(self, folds: Sequence[int] | None = None) -> np.ndarray:
-        """Rows of :meth:`outputs`."""
-        folds = range(len(self.folds)) if folds is None else folds
-        return np.concatenate([self.folds[fold][1] for fold in folds])
+        """Rows that folds test, ascending, each once."""
+        return np.unique(self._tested(folds))
 
     def losses(self, outputs: np.ndarray, folds: Sequence[int] | None = None) -> np.ndarray:
-        """Losses of rows; decision values are compared within folds only."""
+        """Losses of :meth:`rows`, of those that several partitions test the mean.
+
+        Decision values are compared within folds only.
+        """
         folds = range(len(self.folds)) if folds is None else folds
         parts, start = [], 0
         for fold in folds:
-            y = self.data.y[self.folds[fold][1]]
+            y = self.data.y[self._every_fold[fold][1]]
             part = outputs[start : start + y.size]
             parts.append(np.column_stack([self.metric.losses(y, column) for column in part.T]))
             start += y.size
-        return np.vstack(parts)
+        tested = self._tested(folds)
+        order = np.argsort(tested, kind="stable")
+        _, first, counts = np.unique(tested[order], return_index=True, return_counts=True)
+        return np.add.reduceat(np.vstack(parts)[order], first, axis=0) / counts[:, None]
+
+    def _tested(self, folds: Sequence[int] | None = None) -> np.ndarray:
+        """Rows of :meth:`outputs`."""
+        folds = range(len(self.folds)) if folds is None else folds
+        return np.concatenate([self._every_fold[fold][1] for fold in folds])
 
     def _losses_of(self, configurations: Sequence[Configuration]) -> tuple[np.ndarray, np.ndarray]:
         """Rows and losses on the folds that all of them have."""
@@ -345,9 +435,11 @@ class Race:
             n_left = max(_FEWEST_LEFT, int(np.ceil(_SHARE_LEFT * len(ran))))
             self.was_halved |= n_left < len(ran)
         order = np.argsort(mean[: len(ran)], kind="stable")[:n_left]
-        stays = set()
-        for j in order.tolist():
-            difference, error = paired(losses, scales, j, best)
-            if difference <= _DOMINATED * error + 1e-12:
-                stays.add(j)
+        stays = {j for j in order.tolist() if _is_near(losses, scales, j, best)}
         return [each for j, each in enumerate(ran) if j in stays]
+
+
+def _is_near(losses: np.ndarray, scales: np.ndarray, j: int, best: int) -> bool:
+    """Whether a configuration is not worse than the best by two standard errors of the paired difference."""
+    difference, error = paired(losses, scales, j, best)
+    return difference <= _DOMINATED * error + 1e-12

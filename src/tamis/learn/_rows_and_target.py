@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
 from tamis.base import split_rows
 from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.targets import encode_classes, infer_task
 from tamis.table._source import read_source
 
+_N_PARTITIONS = 5
 _LEAST_VARIANCE = 1e-200  # of a target; sums of squares over its mean square are still numbers
 
 
@@ -59,6 +60,26 @@ def split_folds(
         rows = np.empty((y.size, 0))
         folds = split_rows(cv, rows, y, classifier=is_classes, kept_rows=None, row_groups=row_groups)
     return _check_folds(folds, cv, y.size), notes
+
+
+def further_partitions(
+    cv: Any, n_folds: int, y: np.ndarray, task: str, row_groups: np.ndarray | None, seed: int
+) -> list[list[tuple[np.ndarray, np.ndarray]]]:
+    """Other partitions of the rows into as many folds; none where the user gave folds."""
+    if not (isinstance(cv, Integral) or cv is None):
+        return []
+    is_classes = task == "classification"
+    found = []
+    for i in range(1, _N_PARTITIONS):
+        shuffled: dict[str, Any] = {"shuffle": True, "random_state": (seed + i) % 2**32}
+        if row_groups is None:
+            splitter = (StratifiedKFold if is_classes else KFold)(n_folds, **shuffled)
+        else:
+            splitter = (StratifiedGroupKFold if is_classes else GroupKFold)(n_folds, **shuffled)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+            found.append(list(splitter.split(np.empty((y.size, 0)), y, row_groups)))
+    return found
 
 
 def _check_folds(folds: list[tuple[Any, Any]], cv: Any, n_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:

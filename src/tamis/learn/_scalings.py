@@ -13,6 +13,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 _COMPARABLE = 100.0  # ratio of standard deviations up to which columns may share a unit
 _SKEWED = 1.0
+_ROW_NORM = 10.0
 
 
 class CommonScale(TransformerMixin, BaseEstimator):
@@ -56,6 +57,11 @@ class CommonScale(TransformerMixin, BaseEstimator):
         return X / self.scale_ if self.mean_ is None else (X - self.mean_) / self.scale_
 
 
+def _lengthen(rows: Any) -> Any:
+    """Rows of norm one become ones of norm ten: penalties that suit standardized columns are too strong for them."""
+    return _ROW_NORM * rows
+
+
 def make_scaler(name: str, *, is_sparse: bool) -> Any:
     """The transformer of a scaling; None where columns stay as they are."""
     if name == "standardized":
@@ -65,7 +71,8 @@ def make_scaler(name: str, *, is_sparse: bool) -> Any:
     if name == "log":
         return make_pipeline(FunctionTransformer(np.log1p), StandardScaler())
     if name == "tf-idf":
-        return TfidfTransformer()
+        steps = (FunctionTransformer(np.log1p), TfidfTransformer(), FunctionTransformer(_lengthen))
+        return make_pipeline(*steps)
     return None
 
 

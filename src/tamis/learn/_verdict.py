@@ -85,7 +85,7 @@ def judge(
     ones = np.ones((1, y.size))
     scales = metric.scales(y, ones)
     mean = (scales @ losses)[0]
-    chooser = _Chooser(race, complete, outputs, losses, prefer, ensemble, np.unique(rows).size)
+    chooser = _Chooser(race, complete, outputs, losses, prefer, ensemble, rows.size)
     chosen = chooser.places(scales, ones)[0]
     own = chooser.losses_of(chosen)
     scores = bootstrap_scores(
@@ -94,7 +94,7 @@ def judge(
         chooser,
         judged=_judged(race),
         n_draws=n_bootstraps,
-        row_groups=rows if row_groups is None else row_groups[rows],
+        row_groups=None if row_groups is None else row_groups[rows],
         rng=np.random.RandomState(seed),
         has_time=race.has_time_to_judge,
     )
@@ -105,7 +105,7 @@ def judge(
         naive=float(metric.score(scales @ own)[0]),
         chance=float(metric.score(scales @ guess)[0]),
         confidence=confidence,
-        n_rows=int(np.unique(rows).size),
+        n_rows=int(rows.size),
     )
     best = int(mean.argmin())
     pairs = np.array([paired(losses, scales, j, best) for j in range(len(complete))])
@@ -185,8 +185,8 @@ class _Chooser:
 
 def _judged(race: Race) -> np.ndarray:
     """Rows that did not decide which configurations went on."""
-    first = race.folds[0][1].size
-    return np.arange(race.rows().size) >= (first if race.was_halved else 0)
+    rows = race.rows()
+    return ~np.isin(rows, race.folds[0][1]) if race.was_halved else np.ones(rows.size, dtype=bool)
 
 
 def _is_noise(
