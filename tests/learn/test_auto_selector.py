@@ -13,14 +13,19 @@ from joblib import parallel_config
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
-from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.linear_model import RidgeClassifierCV
+from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import AutoSelector, CorrelationScore
 from tamis.base import NothingKeptWarning
 from tamis.learn import _race_file
+from tamis.learn._configurations import grid
 from tamis.learn._race import Race
+from tamis.learn._rows_and_target import further_partitions
 
 SMALL = {"rankers": ["fisher"], "models": ["ridge"], "n_bootstraps": 20}
 LONG = 600.0  # seconds that no test needs, so that time decides nothing
@@ -122,6 +127,55 @@ def test_results_have_one_row_per_configuration(fitted):
     complete = np.array(results["status"]) == "complete"
     assert np.isfinite(np.array(results["score"])[complete]).all()
     assert np.isnan(np.array(results["score"])[~complete]).all()
+
+
+def test_configurations_beside_the_best_have_numbers_of_features_between_those_of_the_grid(fitted):
+    sizes = {
+        size
+        for size, ranker in zip(fitted.results_["n_features"], fitted.results_["ranker"], strict=True)
+        if ranker == "fisher"
+    }
+    assert sizes > set(grid(13))
+
+
+def test_what_is_near_the_best_is_repeated_and_the_rest_keeps_its_score(fitted):
+    n_folds, status, score = (np.array(fitted.results_[name]) for name in ("n_folds", "status", "score"))
+    assert set(n_folds[status == "complete"]) == {25}
+    assert set(n_folds[status == "dropped"]) <= {1, 2, 5, 10, 15, 20}
+    assert np.array_equal(np.isfinite(score), n_folds >= 5)
+
+
+def test_score_is_the_mean_over_repeated_partitions_of_the_rows(wine):
+    X, y = wine
+    selector = small(models=["ridge", "knn"]).fit(X, y)
+    results = selector.results_.frame()
+    ridge = results[(results.ranker == "all") & (results.model == "ridge") & (results.scaling == "standardized")]
+    assert ridge.status.item() == "complete"
+    wrong = np.zeros(len(y))
+    for seed in range(5):
+        pipeline = make_pipeline(StandardScaler(), RidgeClassifierCV(np.logspace(-3, 4, 15), class_weight="balanced"))
+        folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+        wrong += (cross_val_predict(pipeline, X, y, cv=folds) != y) / 5
+    expected = 1 - np.mean([wrong[y == label].mean() for label in np.unique(y)])
+    assert ridge.score.item() == pytest.approx(expected, abs=1e-12)
+    assert selector.estimate_.n_rows == len(y)
+
+
+def test_folds_that_are_given_are_not_drawn_anew(wine):
+    X, y = wine
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    n_folds = small(cv=folds).fit(X, y).results_["n_folds"]
+    assert max(n_folds) == 3
+
+
+def test_groups_stay_together_in_every_partition():
+    y, groups = np.tile([0, 1], 30), np.repeat(np.arange(15), 4)
+    for task in ("classification", "regression"):
+        partitions = further_partitions(5, 5, y, task, groups, 0)
+        assert len({tuple(test.tolist()) for folds in partitions for _, test in folds}) > 5
+        for folds in partitions:
+            assert sorted(np.concatenate([test for _, test in folds])) == list(range(60))
+            assert not any(set(groups[train]) & set(groups[test]) for train, test in folds)
 
 
 def test_alternatives_keep_other_sets_and_are_within_one_standard_error(fitted):
@@ -281,15 +335,24 @@ class Killed(Exception):
     pass
 
 
-def test_a_killed_run_goes_on_and_gives_the_same(fitted, wine, tmp_path, monkeypatch):
+@pytest.mark.parametrize("last", [4, -3])
+def test_a_killed_run_goes_on_and_gives_the_same(fitted, wine, tmp_path, monkeypatch, last):
     path = tmp_path / "race.npz"
     monkeypatch.setattr(_race_file.RaceFile, "save_if_due", _race_file.RaceFile.save)
-    whole = Race.run
+    whole, steps = Race.run, []
+
+    def counted(race):
+        for what in whole(race):
+            steps.append(what)
+            yield what
+
+    monkeypatch.setattr(Race, "run", counted)
+    small(prefer="small").fit(*wine)
 
     def some(race):
         for step, what in enumerate(whole(race)):
             yield what
-            if step == 4:
+            if step == range(len(steps))[last]:
                 raise Killed
 
     monkeypatch.setattr(Race, "run", some)

@@ -11,6 +11,7 @@ import numpy as np
 from tamis.base._summary import as_frame
 from tamis.kernels.arrays.columns import as_columns
 from tamis.kernels.arrays.correlations import squared_correlations
+from tamis.learn._choice import paired
 from tamis.learn._configurations import Configuration
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._portfolio import ALL
@@ -76,7 +77,7 @@ def tabulate(race: Race, verdict: Verdict, library: str | None) -> Results:
     chosen = {each.key for each in verdict.chosen}
     seconds, folds, errors = _by_key(race)
     rows = [
-        _row(each, place, verdict, len(race.folds), seconds, folds, errors, race.dropped)
+        _row(each, _judged_by(race, verdict, each, place), seconds, folds, errors, race.dropped, each.key in place)
         for each in race.configurations
     ]
     columns = {name: [row[name] for row in rows] for name in rows[0]}
@@ -97,33 +98,49 @@ def _by_key(race: Race) -> tuple[dict[str, float], dict[str, int], dict[str, str
     return seconds, folds, errors
 
 
+def _judged_by(
+    race: Race, verdict: Verdict, each: Configuration, place: Mapping[str, int]
+) -> tuple[float, float, bool]:
+    """Score, standard error of the difference from the best, and whether that is within one.
+
+    Of a configuration that was not repeated on the last partitions of the rows, on those it ran on.
+    """
+    if (i := place.get(each.key)) is not None:
+        return float(verdict.scores[i]), float(verdict.errors[i]), bool(verdict.within[i])
+    folds = race.folds_of_whole_partitions(each)
+    if not folds:
+        return float("nan"), float("nan"), False
+    losses, scales = race.losses(race.outputs([each, verdict.best], folds), folds), race.scales(race.rows(folds))
+    _, error = paired(losses, scales, 0, 1)
+    return float(race.metric.score(scales @ losses)[0, 0]), error, False
+
+
 def _row(
     each: Configuration,
-    place: Mapping[str, int],
-    verdict: Verdict,
-    n_folds: int,
+    judged: tuple[float, float, bool],
     seconds: Mapping[str, float],
     folds: Mapping[str, int],
     errors: Mapping[str, str],
     dropped: set[str],
+    is_complete: bool,
 ) -> dict[str, Any]:
-    i = place.get(each.key)
-    status = "complete" if i is not None else "failed" if each.key in errors else "dropped"
+    status = "complete" if is_complete else "failed" if each.key in errors else "dropped"
     if status == "dropped" and each.key not in dropped:
         status = "not run"
+    score, error, is_within = judged
     return {
         "ranker": each.ranker,
         "scaling": each.scaling,
         "model": each.model,
         "n_features": each.n_features,
-        "score": float("nan") if i is None else float(verdict.scores[i]),
-        "standard_error": float("nan") if i is None else float(verdict.errors[i]),
+        "score": score,
+        "standard_error": error,
         "n_folds": folds.get(each.key, 0),
         "seconds": seconds.get(each.key, 0.0),
         "status": status,
         "error": errors.get(each.key, ""),
         "chosen": False,
-        "within_one_se": i is not None and bool(verdict.within[i]),
+        "within_one_se": is_within,
     }
 
 

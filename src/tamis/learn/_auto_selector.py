@@ -79,7 +79,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         "neg_mean_absolute_error".
     cv : int, splitter or iterable, default=5
         A number of folds, whose rows are drawn at random; it is lowered to the number of rows of the rarest class,
-        but not below 2.
+        but not below 2. With time left, as many folds are drawn anew up to four times; folds that are given stay alone.
     n_bootstraps : int, default=1000
         Samples of the rows behind ``estimate_``; they train nothing. Once time is up 100 are enough.
     confidence : float, default=0.95
@@ -109,9 +109,10 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
     reason_ : str
         What was chosen, against what, and how the time was spent.
     results_ : Results
-        Mapping of columns, one row per configuration: ``ranker``, ``scaling``, ``model``, ``n_features``, ``score``,
-        ``standard_error`` (of the paired difference from the best), ``n_folds``, ``seconds``, ``status`` ("complete",
-        "dropped", "failed", "not run"), ``error``, ``chosen``, ``within_one_se``; ``frame()`` gives a data frame.
+        Mapping of columns, one row per configuration: ``ranker``, ``scaling``, ``model``, ``n_features``, ``score``
+        (of those that predicted all rows once or more), ``standard_error`` (of the paired difference from the best),
+        ``n_folds``, ``seconds``, ``status`` ("complete", "dropped", "failed", "not run"), ``error``, ``chosen``,
+        ``within_one_se``; ``frame()`` gives a data frame.
     alternatives_ : list of Alternative
         Configurations within one standard error of the best that keep other sets.
     groups_ : dict
@@ -128,7 +129,11 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
     mean target among them). Rankings are computed once per ranker and fold, and shared by all numbers of features and
     models. Configurations run in a fixed sequence of waves: all features with every model, then ranker by ranker, then
     what is costly; each model keeps the scaling that served it best on all features. After the first fold of a wave the
-    better third go on (all, below 300 rows), and none that is worse than the best of all by two standard errors.
+    better third go on (all, below 300 rows), and none that is worse than the best of all by two standard errors. With
+    time left, numbers of features half-way between those tried are added beside the six best configurations, three
+    times over; then what is not worse than the best by two standard errors is repeated on other partitions of the rows,
+    and losses of a row are means over partitions: on a few hundred rows, which configuration is best depends on the
+    partition as much as on the configuration.
 
     The estimate is that of bootstrap bias-corrected cross-validation: per bootstrap sample of the rows the whole choice
     is made on it, and scored on the rows left out, from predictions that are at hand. Rows of a first fold by which a

@@ -188,7 +188,7 @@ class Race:
         if not complete:
             return []
         rows, losses = self._losses_of(complete)
-        scales = self._scales(rows)
+        scales = self.scales(rows)
         mean = (scales @ losses)[0]
         stays = {j for j in range(len(complete)) if _is_near(losses, scales, j, int(mean.argmin()))}
         every = [j for j, each in enumerate(complete) if each.ranker == ALL]
@@ -368,6 +368,18 @@ class Race:
         ]
         return sorted(done, key=lambda each: (each.n_features, each.simplicity))
 
+    def folds_of_whole_partitions(self, configuration: Configuration) -> list[int]:
+        """Folds of the partitions on all of which a configuration ran, from the first on."""
+        found: list[int] = []
+        for partition in self.partitions:
+            folds = range(len(found), len(found) + len(partition))
+            if folds.stop > len(self.folds) or not all(
+                self.ledger.predicted(configuration.key, fold) for fold in folds
+            ):
+                break
+            found += folds
+        return found
+
     def outputs(self, configurations: Sequence[Configuration], folds: Sequence[int] | None = None) -> np.ndarray:
         """Predictions of the test rows of the folds one after the other, one column per configuration."""
         folds = range(len(self.folds)) if folds is None else folds
@@ -416,9 +428,10 @@ class Race:
         return self.rows(folds), self.losses(self.outputs(configurations, folds), folds)
 
     def _mean(self, rows: np.ndarray, losses: np.ndarray) -> np.ndarray:
-        return (self._scales(rows) @ losses)[0]
+        return (self.scales(rows) @ losses)[0]
 
-    def _scales(self, rows: np.ndarray) -> np.ndarray:
+    def scales(self, rows: np.ndarray) -> np.ndarray:
+        """What each of some rows counts in a score."""
         return self.metric.scales(self.data.y[rows], np.ones((1, rows.size)))
 
     def _survivors(self, ran: list[Configuration], folds: Sequence[int], *, halve: bool) -> list[Configuration]:
@@ -428,7 +441,7 @@ class Race:
         up_to = range(folds[-1] + 1)
         everyone = ran + [each for each in self.complete() if each not in ran]
         rows, losses = self.rows(list(up_to)), self.losses(self.outputs(everyone, list(up_to)), list(up_to))
-        mean, scales = self._mean(rows, losses), self._scales(rows)
+        mean, scales = self._mean(rows, losses), self.scales(rows)
         best = int(mean.argmin())
         n_left = len(ran)
         if halve and self.data.y.size >= _HALVED_FROM and len(self.folds) > 2:

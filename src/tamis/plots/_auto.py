@@ -26,7 +26,8 @@ class AutoDisplay:
     Parameters
     ----------
     columns : mapping of str to list
-        ``ranker``, ``scaling``, ``model``, ``n_features``, ``score`` and ``chosen`` of every complete configuration.
+        ``ranker``, ``scaling``, ``model``, ``n_features``, ``score`` and ``chosen`` of every configuration that has
+        predicted all rows.
     estimate : Estimate
 
     Attributes
@@ -67,8 +68,8 @@ class AutoDisplay:
         if estimator.task_ == "unsupervised":
             raise ValueError("without a target no models were compared: there is nothing to draw")
         results = estimator.results_
-        complete = [i for i, status in enumerate(results["status"]) if status == "complete"]
-        display = cls({name: [results[name][i] for i in complete] for name in _COLUMNS}, estimator.estimate_)
+        judged = np.flatnonzero(np.isfinite(results["score"])).tolist()
+        display = cls({name: [results[name][i] for i in judged] for name in _COLUMNS}, estimator.estimate_)
         return display.plot(ax=ax)
 
     def frame(self) -> dict[str, list[Any]]:
