@@ -12,10 +12,18 @@ import pytest
 from joblib import parallel_config
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.linear_model import RidgeClassifierCV
-from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict, cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GroupKFold,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+)
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -23,11 +31,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tamis import AutoSelector, CorrelationScore
 from tamis.base import NothingKeptWarning
 from tamis.learn import _race_file
-from tamis.learn._configurations import grid
+from tamis.learn._portfolio import MODELS
 from tamis.learn._race import Race
 from tamis.learn._rows_and_target import further_partitions
 
 SMALL = {"rankers": ["fisher"], "models": ["ridge"], "n_bootstraps": 20}
+WITHOUT_MODELS = dict.fromkeys([entry.name for entry in MODELS])
 LONG = 600.0  # seconds that no test needs, so that time decides nothing
 
 
@@ -129,13 +138,10 @@ def test_results_have_one_row_per_configuration(fitted):
     assert np.isnan(np.array(results["score"])[~complete]).all()
 
 
-def test_configurations_beside_the_best_have_numbers_of_features_between_those_of_the_grid(fitted):
-    sizes = {
-        size
-        for size, ranker in zip(fitted.results_["n_features"], fitted.results_["ranker"], strict=True)
-        if ranker == "fisher"
-    }
-    assert sizes > set(grid(13))
+def test_settings_next_to_the_best_are_tried_too(fitted):
+    tried = set(fitted.results_["model"])
+    assert "knn (k=5)" in tried
+    assert tried & {"knn (k=3)", "knn (k=9)"}
 
 
 def test_what_is_near_the_best_is_repeated_and_the_rest_keeps_its_score(fitted):
@@ -400,6 +406,42 @@ def test_with_hardly_any_time_the_cheapest_configuration_is_run(wine):
     selector = small(n_bootstraps=10).set_params(time_budget=1e-6).fit(*wine)
     assert selector.results_["status"].count("complete") == 1
     assert "raise time_budget" in selector.reason_
+
+
+# where two classes part
+
+
+def rare_class(n_samples=400, seed=0):
+    """One row of ten is of the second class; models of many columns with few rows place its border badly."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n_samples) % 10 == 0, "rare", "usual")
+    X = rng.normal(size=(n_samples, 1500))
+    X[y == "rare", :100] += 0.3
+    return X, y
+
+
+def test_a_rare_class_is_parted_where_both_count_alike_and_not_where_the_model_does():
+    (X, y), (others, labels) = rare_class(), rare_class(seed=1)
+    given = {"rankers": ["all"], "models": ["linear-svm"], "prefer": "accurate"}
+    selector = AutoSelector(LONG, **given, n_bootstraps=200).fit(X, y)
+    reached = selector.score(others, labels)
+    assert reached == pytest.approx(balanced_accuracy_score(labels, selector.predict(others)))
+    inner = selector.estimator_[-1]
+    assert inner.pos_label == "usual" == selector.classes_[1]
+    own = np.where(selector.decision_function(others) > 0, "usual", "rare")
+    assert reached > balanced_accuracy_score(labels, own) + 0.05
+    assert selector.estimate_.low < reached < selector.estimate_.high
+
+
+def test_probabilities_are_parted_too_and_models_without_either_by_themselves():
+    X, y = rare_class()
+    silent = VotingClassifier([("near", KNeighborsClassifier(1)), ("mean", NearestCentroid())])
+    for model, has_threshold in ((KNeighborsClassifier(15), True), (silent, False)):
+        selector = AutoSelector(LONG, rankers=["fisher"], models=WITHOUT_MODELS | {"mine": model}, n_bootstraps=50)
+        selector.fit(X, y)
+        assert isinstance(selector.estimator_[-1], FixedThresholdClassifier) is has_threshold
+        assert set(selector.predict(X)) <= {"rare", "usual"}
+        assert selector.estimate_.value > 0.6
 
 
 # what is open

@@ -32,7 +32,7 @@ from tamis.learn._auto_results import (
 from tamis.learn._final_fit import fit_final, fit_guess
 from tamis.learn._kept_columns_predictor import KeptColumnsPredictor
 from tamis.learn._learning_table import LearningTable
-from tamis.learn._metrics import find_metric
+from tamis.learn._metrics import find_metric, with_threshold
 from tamis.learn._portfolio import Problem, choose_models, choose_rankers
 from tamis.learn._race import Race
 from tamis.learn._race_file import RaceFile
@@ -72,7 +72,8 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         name, and takes those away whose value is None. All features are always compared.
     models : "auto", sequence of names, or mapping, default="auto"
         Of "ridge", "naive-bayes" (sparse or binary tables), "logistic", "linear-svm", "knn", "rbf-svm" (four settings),
-        "boosting" (up to four classes). A mapping as for rankers.
+        "boosting" (up to four classes); other settings of those that do best are tried with time left. A mapping as for
+        rankers.
     scoring : str, default=None
         "balanced_accuracy" (the default for classes: one minus the balanced error rate), "accuracy", "roc_auc" (two
         classes), "r2" (the default for quantities), "neg_mean_squared_error", "neg_root_mean_squared_error",
@@ -130,10 +131,16 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
     models. Configurations run in a fixed sequence of waves: all features with every model, then ranker by ranker, then
     what is costly; each model keeps the scaling that served it best on all features. After the first fold of a wave the
     better third go on (all, below 300 rows), and none that is worse than the best of all by two standard errors. With
-    time left, numbers of features half-way between those tried are added beside the six best configurations, three
-    times over; then what is not worse than the best by two standard errors is repeated on other partitions of the rows,
-    and losses of a row are means over partitions: on a few hundred rows, which configuration is best depends on the
-    partition as much as on the configuration.
+    time left, what differs by one step (half-way to the next number of features, another scaling, the next setting of
+    the model) from the best configurations of the six best pairs of ranker and model is tried, up to six times over;
+    then what is not worse than the best by two standard errors is repeated on other partitions of the rows, and losses
+    of a row are means over partitions: on a few hundred rows, which configuration is best depends on the partition as
+    much as on the configuration.
+
+    By balanced accuracy of two classes, models are asked for decision values, and classes are parted where a logistic
+    regression on those of rows not seen finds both as likely (Platt 1999; for the rows of a fold, on the other folds):
+    where one class is rare, models place that border badly. ``predict`` parts there; ``decision_function`` and
+    ``predict_proba`` are those of the model.
 
     The estimate is that of bootstrap bias-corrected cross-validation: per bootstrap sample of the rows the whole choice
     is made on it, and scored on the rows left out, from predictions that are at hand. Rows of a first fold by which a
@@ -150,7 +157,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
     ----------
     Tsamardinos, Greasidou and Borboudakis, "Bootstrapping the out-of-sample predictions for efficient and accurate
     cross-validation", Machine Learning 107, 2018. Jamieson and Talwalkar, "Non-stochastic best arm identification and
-    hyperparameter optimization", AISTATS 2016.
+    hyperparameter optimization", AISTATS 2016. Platt, "Probabilistic outputs for support vector machines", 1999.
 
     Examples
     --------
@@ -261,12 +268,12 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         if classes is not None:
             self.classes_ = classes
         n_classes = len(self.classes_) if self.task_ == "classification" else 0
-        metric = find_metric(self.scoring, self.task_, n_classes)
+        metric = with_threshold(find_metric(self.scoring, self.task_, n_classes), n_classes)
         data = LearningTable(table, codes, self.task_)
         seed = int(self.random_state)
         folds, notes = split_folds(self.cv, codes, self.task_, row_groups, seed)
         problem = self._describe(data, n_classes, metric.name in ("balanced_accuracy", "roc_auc"))
-        file = RaceFile(self.checkpoint, data, self._settings(folds))
+        file = RaceFile(self.checkpoint, data, self._settings(folds) | {"output": metric.asked})
         ledger, used = file.resume(int(self.random_state))
         race = Race(
             data,
@@ -380,7 +387,9 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             self.order_ = np.empty(0, dtype=int)
             self.estimator_ = fit_guess(self.task_, labels)
         else:
-            final = fit_final(race.data, verdict.chosen, race.rankers, race.models, race.problem, X, labels)
+            final = fit_final(
+                race.data, verdict.chosen, race.rankers, race.models, race.problem, X, labels, race.threshold
+            )
             self.support_, self.order_, self.estimator_, orders = (
                 final.support,
                 final.order,

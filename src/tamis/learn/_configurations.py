@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -76,3 +76,30 @@ def with_ranker(
         if model.label in scaling_of
         for size in sizes
     ]
+
+
+def beside(
+    configuration: Configuration, sizes: Sequence[int], models: Sequence[ModelEntry], scalings: Sequence[str]
+) -> list[Configuration]:
+    """What differs from a configuration by one step: in number of features, in scaling, or in the model's setting.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    sizes : sequence of int
+        Numbers of features that were tried with its ranker, ascending, all features included; steps go half-way to the
+        next, as ratios.
+    models : sequence of ModelEntry
+    scalings : sequence of str
+        Those that suit the table.
+    """
+    model = next(entry for entry in models if entry.label == configuration.model)
+    others = [scaling for scaling in model.scalings or scalings if scaling != configuration.scaling]
+    found = [replace(configuration, scaling=scaling) for scaling in others]
+    found += [replace(configuration, model=entry.label) for entry in models if entry.is_next_to(model)]
+    if configuration.ranker != ALL:
+        size, tried = configuration.n_features, np.array(sizes)
+        next_ones = [*tried[tried < size][-1:].tolist(), *tried[tried > size][:1].tolist()]
+        half_way = [round(float(np.sqrt(size * other))) for other in next_ones]
+        found += [replace(configuration, n_features=each) for each in half_way if each not in sizes]
+    return found

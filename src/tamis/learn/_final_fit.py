@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import Pipeline
 
 from tamis.learn._configurations import Configuration
-from tamis.learn._fold_work import make_pipeline_of, rank
+from tamis.learn._fold_work import EVEN, gives_decisions, make_pipeline_of, rank
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._portfolio import ALL, ModelEntry, Problem, RankerEntry
 from tamis.learn._vote import VoteOfPipelines
@@ -50,8 +51,12 @@ def fit_final(
     problem: Problem,
     X: Any,
     y: np.ndarray,
+    threshold_of: Callable[[Configuration], float | None],
 ) -> Final:
-    """Rank all rows, and train each configuration chosen on the columns it keeps of ``X``."""
+    """Rank all rows, and train each configuration chosen on the columns it keeps of ``X``.
+
+    ``threshold_of`` tells where it parts two classes, None for where its model does.
+    """
     n_columns = data.n_columns
     everything, orders = np.arange(n_columns), {}
     fold = data.all_rows() if any(each.ranker != ALL for each in chosen) else None
@@ -61,7 +66,7 @@ def fit_final(
     union = np.unique(np.concatenate(kept))
     support = np.isin(everything, union)
     pipelines = [
-        _fit_pipeline(data, models[each.model], each, problem, take_columns(X, places), y)
+        _fit_pipeline(data, models[each.model], each, problem, take_columns(X, places), y, threshold_of(each))
         for each, places in zip(chosen, kept, strict=True)
     ]
     is_vote = len(chosen) > 1
@@ -78,14 +83,34 @@ def fit_guess(task: str, y: np.ndarray) -> Any:
 
 
 def _fit_pipeline(
-    data: LearningTable, model: ModelEntry, configuration: Configuration, problem: Problem, X: Any, y: np.ndarray
+    data: LearningTable,
+    model: ModelEntry,
+    configuration: Configuration,
+    problem: Problem,
+    X: Any,
+    y: np.ndarray,
+    threshold: float | None,
 ) -> Pipeline:
     pipeline = make_pipeline_of(model, configuration, problem)
+    if threshold is not None and gives_decisions(pipeline):
+        *scaling, (name, estimator) = pipeline.steps
+        pipeline = Pipeline([*scaling, (name, _part_at(estimator, threshold, np.unique(y)[1]))])
     if isinstance(data.table, Source):
         pipeline = Pipeline([("encode", TableEncoder(task=data.task)), *pipeline.steps])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pipeline.fit(X, y)
+
+
+def _part_at(estimator: Any, threshold: float, second: Any) -> FixedThresholdClassifier:
+    """The same model, which predicts the second class above another decision value than its own."""
+    if hasattr(estimator, "decision_function"):
+        return FixedThresholdClassifier(
+            estimator, threshold=threshold, pos_label=second, response_method="decision_function"
+        )
+    return FixedThresholdClassifier(
+        estimator, threshold=threshold + EVEN, pos_label=second, response_method="predict_proba"
+    )
 
 
 def _arrange(support: np.ndarray, orders: Mapping[str, np.ndarray], chosen: Sequence[Configuration]) -> np.ndarray:

@@ -20,6 +20,7 @@ from tamis.learn._portfolio import ModelEntry, Problem, RankerEntry
 from tamis.learn._scalings import make_scaler
 from tamis.table._by_source import first_of_each
 
+EVEN = 0.5  # the probability at which a model parts two classes
 _SMALL_FIT = 20_000  # entries of a table on which any fit is tried without asking what it costs
 _PILOT_ROWS, _PILOT_COLUMNS = 300, 100
 _PILOT_GROWTH = 4
@@ -139,19 +140,30 @@ def _predict(model: ModelEntry, configuration: Configuration, problem: Problem, 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pipeline.fit(fold.train, fold.y)
-        if output == "decision":
-            return decision_values(pipeline, fold.test)
+        if output == "decision" or (output == "decision or label" and gives_decisions(pipeline)):
+            return _check_finite(decision_values(pipeline, fold.test))
         predicted = np.asarray(pipeline.predict(fold.test))
-    if output == "value" and not np.isfinite(predicted).all():
+    if output == "decision or label":  # codes 0 and 1
+        return predicted - EVEN
+    return predicted.astype(np.int32) if output == "label" else _check_finite(predicted.astype(float))
+
+
+def _check_finite(predicted: np.ndarray) -> np.ndarray:
+    if not np.isfinite(predicted).all():
         raise ValueError("predictions are not finite")
-    return predicted.astype(np.int32) if output == "label" else predicted.astype(float)
+    return predicted
+
+
+def gives_decisions(pipeline: Any) -> bool:
+    """Whether a model tells how much speaks for the second of two classes."""
+    return hasattr(pipeline, "decision_function") or hasattr(pipeline, "predict_proba")
 
 
 def decision_values(pipeline: Any, X: Any) -> np.ndarray:
-    """How much speaks for the second of two classes."""
+    """How much speaks for the second of two classes; above zero it is predicted."""
     if hasattr(pipeline, "decision_function"):
         return np.asarray(pipeline.decision_function(X), dtype=float)
-    return np.asarray(pipeline.predict_proba(X)[:, 1], dtype=float)
+    return np.asarray(pipeline.predict_proba(X)[:, 1] - EVEN, dtype=float)
 
 
 def _keep(fold: Fold, kept: np.ndarray) -> Fold:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class Metric:
     scales : function(y, counts) -> u of shape (n_samples_of_rows, n_rows)
     offset : float
     root : float
+    finds_threshold : bool
+        Whether decision values of models are parted where the score asks for it, and not where models do so.
     """
 
     name: str
@@ -36,6 +38,12 @@ class Metric:
     scales: Callable[[Rows, Rows], Rows]
     offset: float = 1.0
     root: float = 1.0
+    finds_threshold: bool = False
+
+    @property
+    def asked(self) -> str:
+        """What models are asked for: decision values, where they give such, if labels are to be found from them."""
+        return "decision or label" if self.finds_threshold else self.output
 
     def score(self, mean_loss: np.ndarray) -> np.ndarray:
         """Scores from scaled sums of losses; linear terms of a few rows may sum to less than nothing."""
@@ -144,6 +152,11 @@ def find_metric(scoring: str | None, task: str, n_classes: int) -> Metric:
     if scoring == "roc_auc" and n_classes != 2:
         raise ValueError(f"scoring='roc_auc' compares two classes, and y holds {n_classes}: use 'balanced_accuracy'")
     return METRICS[scoring]
+
+
+def with_threshold(metric: Metric, n_classes: int) -> Metric:
+    """The same score of labels that are found from decision values, where there are two classes that count alike."""
+    return replace(metric, finds_threshold=n_classes == 2 and metric.name == "balanced_accuracy")
 
 
 def guess_losses(metric: Metric, y: np.ndarray) -> np.ndarray:

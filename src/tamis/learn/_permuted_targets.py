@@ -9,13 +9,13 @@ from joblib import delayed
 
 from tamis.base import open_parallel
 from tamis.learn._configurations import Configuration
-from tamis.learn._costs import Costs, Guard
-from tamis.learn._fold_work import predict_fold, rank_fold
+from tamis.learn._fold_results import Ledger
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._metrics import Metric
 from tamis.learn._portfolio import ALL, ModelEntry, Problem, RankerEntry
 from tamis.learn._race import Race
 
+_ANY_TIME = 1e18  # seconds
 N_PERMUTATIONS = 19  # the fewest that can tell a risk of 5 %
 
 
@@ -29,12 +29,12 @@ def permuted_scores(
     rng = np.random.RandomState(seed)
     group = np.arange(race.data.y.size) if row_groups is None else np.unique(row_groups, return_inverse=True)[1]
     orders = [permute_groups(group.ravel(), rng) for _ in range(N_PERMUTATIONS)]
-    ranker = None if configuration.ranker == ALL else race.rankers[configuration.ranker]
+    rankers = [] if configuration.ranker == ALL else [race.rankers[configuration.ranker]]
     model = race.models[configuration.model]
     with open_parallel(race.n_jobs, shared=[race.data]) as parallel:
         yield from parallel(
             delayed(_score)(
-                race.data, order, race.partitions[0], configuration, ranker, model, race.problem, race.metric
+                race.data, order, race.partitions[0], configuration, rankers, model, race.problem, race.metric
             )
             for order in orders
         )
@@ -66,21 +66,24 @@ def _score(
     order: np.ndarray,
     folds: list[tuple[np.ndarray, np.ndarray]],
     configuration: Configuration,
-    ranker: RankerEntry | None,
+    rankers: list[RankerEntry],
     model: ModelEntry,
     problem: Problem,
     metric: Metric,
 ) -> float:
     permuted = LearningTable(data.table, data.y[order], data.task)
-    costs, guard = Costs(), Guard(np.inf, float)
-    losses, rows = [], np.concatenate([test for _, test in folds])
-    for train, test in folds:
-        ranked = None if ranker is None else rank_fold(permuted, ranker, problem, train, test, costs, guard).output
-        outcome = predict_fold(
-            permuted, [configuration], {model.label: model}, problem, metric.output, ranked, train, test, costs, guard
-        )[0]
-        if outcome.output is None:  # such as a ranker that finds nothing
-            return float("-inf")
-        losses.append(metric.losses(permuted.y[test], outcome.output))
-    scales = metric.scales(permuted.y[rows], np.ones((1, rows.size)))
-    return float(metric.score(scales @ np.concatenate(losses))[0])
+    race = Race(
+        permuted,
+        folds,
+        rankers=rankers,
+        models=[model],
+        scalings=[configuration.scaling],
+        problem=problem,
+        metric=metric,
+        budget=_ANY_TIME,
+        started=0.0,
+        n_jobs=None,
+        ledger=Ledger(),
+        clock=float,
+    )
+    return race.score_of(configuration)

@@ -89,6 +89,10 @@ class ModelEntry:
         How its cost grows.
     is_costly : bool
         Whether it is tried after all that are not.
+    place : tuple of int
+        Of the setting, on the grid of settings of that name.
+    is_further : bool
+        Whether it is tried only where a setting next to it is among the best.
     """
 
     name: str
@@ -100,11 +104,19 @@ class ModelEntry:
     row_exponent: float = 1.0
     column_exponent: float = 1.0
     is_costly: bool = False
+    place: tuple[int, ...] = ()
+    is_further: bool = False
 
     @property
     def label(self) -> str:
         """Name with its setting."""
         return f"{self.name} ({self.setting})" if self.setting else self.name
+
+    def is_next_to(self, other: ModelEntry) -> bool:
+        """Whether it is the same model with a setting one step further, in one parameter or in several."""
+        if self.name != other.name or self.place == other.place:
+            return False
+        return all(abs(a - b) <= 1 for a, b in zip(self.place, other.place, strict=True))
 
 
 def _always(problem: Problem) -> bool:
@@ -160,16 +172,20 @@ def _make_ridge(problem: Problem) -> BaseEstimator:
     return RidgeClassifierCV(_ALPHAS, class_weight=_weights(problem))
 
 
-def _make_logistic(problem: Problem) -> BaseEstimator:
-    return LogisticRegression(C=1.0, max_iter=300, class_weight=_weights(problem))
+@dataclass(frozen=True)
+class _Logistic:
+    C: float
+
+    def __call__(self, problem: Problem) -> BaseEstimator:
+        return LogisticRegression(C=self.C, max_iter=300, class_weight=_weights(problem))
 
 
-def _make_linear_svm(problem: Problem) -> BaseEstimator:
-    return LinearSVC(C=0.1, class_weight=_weights(problem), random_state=problem.random_state)
+@dataclass(frozen=True)
+class _LinearSVM:
+    C: float
 
-
-def _make_rbf(C: float, width: float) -> Callable[[Problem], BaseEstimator]:
-    return _RadialSVM(C, width)
+    def __call__(self, problem: Problem) -> BaseEstimator:
+        return LinearSVC(C=self.C, class_weight=_weights(problem), random_state=problem.random_state)
 
 
 @dataclass(frozen=True)
@@ -218,10 +234,6 @@ def _gamma(X: Any, width: float) -> float:
     return 1.0 / (width * X.shape[1] * variance) if variance > 0 else 1.0
 
 
-def _make_neighbors(n_neighbors: int) -> Callable[[Problem], BaseEstimator]:
-    return _Neighbors(n_neighbors)
-
-
 @dataclass(frozen=True)
 class _Neighbors:
     n_neighbors: int
@@ -243,8 +255,12 @@ def _make_boosting(problem: Problem) -> BaseEstimator:
     )
 
 
-def _make_naive_bayes(problem: Problem) -> BaseEstimator:
-    return BernoulliNB(alpha=0.1, fit_prior=not problem.is_balanced)
+@dataclass(frozen=True)
+class _NaiveBayes:
+    alpha: float
+
+    def __call__(self, problem: Problem) -> BaseEstimator:
+        return BernoulliNB(alpha=self.alpha, fit_prior=not problem.is_balanced)
 
 
 def _few_classes(problem: Problem) -> bool:
@@ -257,16 +273,55 @@ def _indicators(problem: Problem) -> bool:
 
 _AS_IT_IS = ("as it is",)
 
+_COSTS, _WIDTHS = (1.0, 10.0, 100.0, 1000.0), (0.125, 0.35, 1.0, 4.0, 10.0)
+_RADIAL = {(C, width): (i, j) for i, C in enumerate(_COSTS) for j, width in enumerate(_WIDTHS)}
+_FIRST_RADIAL = ((1.0, 1.0), (10.0, 1.0), (10.0, 4.0), (100.0, 10.0))
+
+
+def _on_a_line(*values: float) -> dict[tuple[float, ...], tuple[int, ...]]:
+    return {(value,): (place,) for place, value in enumerate(values)}
+
+
+def _settings(
+    name: str,
+    parameters: tuple[str, ...],
+    tried: Mapping[Any, tuple[int, ...]],
+    first: tuple[Any, ...],
+    make: Callable[..., Callable[[Problem], BaseEstimator]],
+    fits: Callable[[Problem], bool],
+    simplicity: int,
+    row_exponent: float = 1.0,
+    scalings: tuple[str, ...] = (),
+) -> list[ModelEntry]:
+    """One entry per setting; all but the ``first`` are tried only beside the best."""
+    return [
+        ModelEntry(
+            name,
+            ", ".join(f"{parameter}={value:g}" for parameter, value in zip(parameters, values, strict=True)),
+            make(*values),
+            fits,
+            scalings,
+            simplicity,
+            row_exponent,
+            place=place,
+            is_further=values not in first,
+        )
+        for values, place in tried.items()
+    ]
+
+
+_ALPHAS_OF_COUNTS, _COSTS_OF_LOSS = _on_a_line(0.01, 0.1, 1.0), _on_a_line(0.01, 0.1, 1.0, 10.0, 100.0)
+_COSTS_OF_MARGIN, _NUMBERS_OF_NEIGHBORS = _on_a_line(0.001, 0.01, 0.1, 1.0, 10.0), _on_a_line(1, 3, 5, 9, 17)
+
 MODELS: tuple[ModelEntry, ...] = (
     ModelEntry("ridge", "", _make_ridge, _always, (), 0, 1.0, 1.3),
-    ModelEntry("naive-bayes", "", _make_naive_bayes, _indicators, _AS_IT_IS, 1),
-    ModelEntry("logistic", "", _make_logistic, _classes, (), 1, 1.0, 1.0),
-    ModelEntry("linear-svm", "", _make_linear_svm, _classes, (), 1, 1.0, 1.0),
-    ModelEntry("knn", "k=5", _make_neighbors(5), _always, (), 2, 2.0, 1.0),
-    ModelEntry("rbf-svm", "C=1", _make_rbf(1.0, 1.0), _always, (), 3, 2.0, 1.0),
-    ModelEntry("rbf-svm", "C=10", _make_rbf(10.0, 1.0), _always, (), 3, 2.0, 1.0),
-    ModelEntry("rbf-svm", "C=10, wide", _make_rbf(10.0, 4.0), _always, (), 3, 2.0, 1.0),
-    ModelEntry("rbf-svm", "C=100, wide", _make_rbf(100.0, 10.0), _always, (), 3, 2.0, 1.0),
+    *_settings(
+        "naive-bayes", ("alpha",), _ALPHAS_OF_COUNTS, ((0.1,),), _NaiveBayes, _indicators, 1, scalings=_AS_IT_IS
+    ),
+    *_settings("logistic", ("C",), _COSTS_OF_LOSS, ((1.0,),), _Logistic, _classes, 1),
+    *_settings("linear-svm", ("C",), _COSTS_OF_MARGIN, ((0.1,),), _LinearSVM, _classes, 1),
+    *_settings("knn", ("k",), _NUMBERS_OF_NEIGHBORS, ((5,),), _Neighbors, _always, 2, 2.0),
+    *_settings("rbf-svm", ("C", "width"), _RADIAL, _FIRST_RADIAL, _RadialSVM, _always, 3, 2.0),
     ModelEntry("boosting", "", _make_boosting, _few_classes, _AS_IT_IS, 4, 1.0, 1.0, True),
 )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,9 @@ from joblib import delayed
 
 from tamis.base import open_parallel
 from tamis.learn._choice import paired
-from tamis.learn._configurations import Configuration, grid, with_all, with_ranker
+from tamis.learn._configurations import Configuration, beside, grid, with_all, with_ranker
 from tamis.learn._costs import Costs, Guard
+from tamis.learn._fold_results import FoldResults, Ledger
 from tamis.learn._fold_work import NOT_RUN, Outcome, predict_fold, rank_fold
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._metrics import Metric
@@ -25,45 +25,22 @@ _FEWEST_LEFT, _SHARE_LEFT = 12, 1 / 3
 _DOMINATED = 2.0  # standard errors by which a configuration must be worse than the best to be dropped
 _FINAL_SAFETY = 1.3
 _LEAST_RESERVE = 0.05  # of the budget, for the choice and the final fit
-_N_REFINED = 6  # of the best configurations, beside which other numbers of features are tried
-_REFINEMENTS = 3
+_N_REFINED = 6  # pairs of ranker and model beside whose best configurations others are tried
+_REFINEMENTS = 6
 
 
-@dataclass
-class Ledger:
-    """What was found so far, by ranker and fold, and by configuration and fold."""
-
-    orders: dict[tuple[str, int], Outcome] = field(default_factory=dict)
-    outputs: dict[tuple[str, int], Outcome] = field(default_factory=dict)
-
-    def error(self, key: str) -> str:
-        """What went wrong with a configuration in some fold."""
-        return next((each.error for (other, _), each in self.outputs.items() if other == key and each.error), "")
-
-    def seconds(self, key: str) -> float:
-        """Spent on a configuration, without its rankings."""
-        return sum(each.seconds for (other, _), each in self.outputs.items() if other == key)
-
-    def n_folds(self, key: str, n_folds: int) -> int:
-        """In how many folds a configuration has predicted."""
-        return sum(self.predicted(key, fold) for fold in range(n_folds))
-
-    def predicted(self, key: str, fold: int) -> bool:
-        """Whether there are predictions of a configuration for a fold."""
-        outcome = self.outputs.get((key, fold))
-        return outcome is not None and outcome.output is not None
-
-
-class Race:
+class Race(FoldResults):
     r"""Configurations in waves: all features with every model, then one ranker after the other.
 
     Each wave runs on the first fold; there, and after the second, configurations are dropped that are worse than the
     best of all so far by more than two standard errors of the paired difference over rows. On tables of 300 rows and
     more all but the better third of a wave, and at least twelve, are dropped on the first fold too: rows of that fold
-    do not enter the estimate then, for what remains was chosen by them. With the time left, numbers of features between
-    those tried are added beside the best configurations, and what is not worse than the best by two standard errors is
-    repeated on other partitions of the rows: the score on one depends on the partition. What runs next depends on
-    results only; time ends it wherever it is.
+    do not enter the estimate then, for what remains was chosen by them.
+
+    With the time left, configurations that differ by one step from the best ones, in number of features, scaling or
+    setting, are tried, and what is not worse than the best by two standard errors is repeated on other partitions of
+    the rows: the score on one depends on the partition. What runs next depends on results only; time ends it wherever
+    it is.
 
     Parameters
     ----------
@@ -104,9 +81,8 @@ class Race:
         ledger: Ledger,
         clock: Any = time.time,
     ) -> None:
-        self.data, self.folds, self.problem, self.metric = data, list(folds), problem, metric
-        self.partitions = [list(folds), *(list(partition) for partition in partitions)]
-        self._every_fold = [fold for partition in self.partitions for fold in partition]
+        super().__init__(data, [folds, *partitions], metric, ledger)
+        self.problem = problem
         self.rankers = {entry.name: entry for entry in rankers if entry.fits(problem)}
         self.models = {entry.label: entry for entry in models if entry.fits(problem)}
         if not self.models:
@@ -115,8 +91,7 @@ class Race:
             )
         self.scalings = scalings
         self.budget, self.started, self.clock, self.n_jobs = budget, started, clock, n_jobs
-        self.ledger, self.costs = ledger, Costs()
-        self.configurations: list[Configuration] = []
+        self.costs = Costs()
         self.was_halved = False
         self.seconds_to_judge = 0.0
         self.dropped: set[str] = set()
@@ -126,7 +101,7 @@ class Race:
 
     def run(self) -> Iterator[str]:
         """Everything there is to do, one step after the other; each tells what was done."""
-        entries = list(self.models.values())
+        entries = [entry for entry in self.models.values() if not entry.is_further]
         cheap = [entry for entry in entries if not entry.is_costly] or entries
         costly = [entry for entry in entries if entry not in cheap]
         first = with_all(self.data.n_columns, cheap, self.scalings)
@@ -142,7 +117,9 @@ class Race:
             yield from self._run_wave(last, frozenset())
             yield from self._run_rankers(costly, last)
         for _ in range(_REFINEMENTS):
-            yield from self._run_wave(self._beside_the_best(), frozenset())
+            if not (wave := self._beside_the_best()):
+                break
+            yield from self._run_wave(wave, frozenset())
         for partition in self.partitions[1:]:
             left = self._not_worse()
             if len(left) < 2 or not self.allows(self._seconds_to_repeat(left)):
@@ -151,35 +128,35 @@ class Race:
             if not has_run:
                 return
 
+    def score_of(self, configuration: Configuration) -> float:
+        """Run one configuration on all folds; minus infinity where it fails, such as by a ranker that finds nothing."""
+        for _ in self._run_stage([configuration], range(len(self.folds)), frozenset()):
+            pass
+        if self.ledger.n_folds(configuration.key, len(self.folds)) < len(self.folds):
+            return float("-inf")
+        mean = self.mean(self.rows(), self.losses(self.outputs([configuration])))
+        return float(self.metric.score(mean)[0])
+
     def _run_rankers(self, models: list[ModelEntry], with_all_features: list[Configuration]) -> Iterator[str]:
         scaling_of, sizes = self._best_scalings(with_all_features), grid(self.data.n_columns)
         for ranker in self.rankers:
             yield from self._run_wave(with_ranker(ranker, sizes, models, scaling_of), frozenset())
 
     def _beside_the_best(self) -> list[Configuration]:
-        """The best rankers and models with numbers of features half-way, as ratios, to those tried next to theirs."""
-        selecting = [each for each in self.complete() if each.ranker != ALL]
-        if not selecting:
+        """What was not tried yet and differs by one step from the best of the pairs of ranker and model."""
+        complete = self.complete()
+        if not complete:
             return []
-        known, wave = {each.key for each in self.configurations}, {}
-        rows, losses = self._losses_of(selecting)
-        for j in np.argsort(self._mean(rows, losses), kind="stable")[:_N_REFINED].tolist():
-            best = selecting[j]
-            tried = np.array([each.n_features for each in self.configurations if each.ranker in (best.ranker, ALL)])
-            smaller, larger = tried[tried < best.n_features], tried[tried > best.n_features]
-            for size in [
-                *smaller.max(initial=0, keepdims=True),
-                *larger.min(initial=self.data.n_columns, keepdims=True),
-            ]:
-                between = Configuration(
-                    best.ranker,
-                    round(float(np.sqrt(size * best.n_features))),
-                    best.scaling,
-                    best.model,
-                    best.simplicity,
-                )
-                if size and between.key not in known:
-                    wave[between.key] = between
+        rows, losses = self.losses_of(complete)
+        best: dict[tuple[str, str], Configuration] = {}
+        for j in np.argsort(self.mean(rows, losses), kind="stable").tolist():
+            best.setdefault((complete[j].ranker, self.models[complete[j].model].name), complete[j])
+        known = {each.key for each in self.configurations}
+        wave: dict[str, Configuration] = {}
+        for each in list(best.values())[:_N_REFINED]:
+            sizes = sorted({other.n_features for other in self.configurations if other.ranker in (each.ranker, ALL)})
+            found = beside(each, sizes, list(self.models.values()), self.scalings)
+            wave |= {other.key: other for other in found if other.key not in known}
         return list(wave.values())
 
     def _not_worse(self) -> list[Configuration]:
@@ -187,7 +164,7 @@ class Race:
         complete = self.complete()
         if not complete:
             return []
-        rows, losses = self._losses_of(complete)
+        rows, losses = self.losses_of(complete)
         scales = self.scales(rows)
         mean = (scales @ losses)[0]
         stays = {j for j in range(len(complete)) if _is_near(losses, scales, j, int(mean.argmin()))}
@@ -212,7 +189,7 @@ class Race:
         if not (has_time and ran):
             return False
         self.dropped |= {each.key for each in self.complete()} - {each.key for each in ran}
-        self.folds = self._every_fold[: folds.stop]
+        self.folds = self.every_fold[: folds.stop]
         self._may_be_chosen = {each.key: each for each in ran}
         return True
 
@@ -220,9 +197,9 @@ class Race:
         """For each model the scaling with the least loss on the most folds."""
         found: dict[str, tuple[int, float, str]] = {}
         for configuration in wave:
-            rows, losses = self._losses_of([configuration])
+            rows, losses = self.losses_of([configuration])
             n_folds = self.ledger.n_folds(configuration.key, len(self.folds))
-            mean = self._mean(rows, losses)[0] if n_folds else np.inf
+            mean = self.mean(rows, losses)[0] if n_folds else np.inf
             entry = (-n_folds, float(mean), configuration.scaling)
             usual = found.get(configuration.model)
             if usual is None or entry[:2] < usual[:2]:
@@ -281,14 +258,14 @@ class Race:
         with open_parallel(self.n_jobs, shared=[self.data]) as parallel:
             tasks = (
                 delayed(rank_fold)(
-                    self.data, self.rankers[name], self.problem, *self._every_fold[fold], self.costs, self._guard()
+                    self.data, self.rankers[name], self.problem, *self.every_fold[fold], self.costs, self._guard()
                 )
                 for name, fold in wanted
             )
             for (name, fold), outcome in zip(wanted, parallel(tasks), strict=True):
                 if outcome.was_run:
                     self.ledger.orders[name, fold] = outcome
-                    self.costs.observe(name, self._every_fold[fold][0].size, outcome.n_columns, outcome.seconds)
+                    self.costs.observe(name, self.every_fold[fold][0].size, outcome.n_columns, outcome.seconds)
                 yield f"{name} ranked"
 
     def _predict(
@@ -303,9 +280,9 @@ class Race:
                     chunk,
                     {each.model: self.models[each.model] for each in chunk},
                     self.problem,
-                    self.metric.output,
+                    self.metric.asked,
                     order,
-                    *self._every_fold[fold],
+                    *self.every_fold[fold],
                     self.costs,
                     self._guard(),
                     exempt,
@@ -317,7 +294,7 @@ class Race:
                 yield f"{len(chunk)} configurations"
 
     def _note(self, chunk: Sequence[Configuration], fold: int, outcomes: Sequence[Outcome]) -> None:
-        n_rows = self._every_fold[fold][0].size
+        n_rows = self.every_fold[fold][0].size
         for configuration, outcome in zip(chunk, outcomes, strict=True):
             if outcome.was_run:
                 self.ledger.outputs[configuration.key, fold] = outcome
@@ -359,80 +336,7 @@ class Race:
             longest = max(longest, model + max(ranking, default=0.0))
         return max(_LEAST_RESERVE * self.budget, _FINAL_SAFETY * grown * longest)
 
-    # results
-
-    def complete(self) -> list[Configuration]:
-        """Configurations with predictions of all folds, those with the fewest features first, then the simplest."""
-        done = [
-            each for each in self.configurations if self.ledger.n_folds(each.key, len(self.folds)) == len(self.folds)
-        ]
-        return sorted(done, key=lambda each: (each.n_features, each.simplicity))
-
-    def folds_of_whole_partitions(self, configuration: Configuration) -> list[int]:
-        """Folds of the partitions on all of which a configuration ran, from the first on."""
-        found: list[int] = []
-        for partition in self.partitions:
-            folds = range(len(found), len(found) + len(partition))
-            if folds.stop > len(self.folds) or not all(
-                self.ledger.predicted(configuration.key, fold) for fold in folds
-            ):
-                break
-            found += folds
-        return found
-
-    def outputs(self, configurations: Sequence[Configuration], folds: Sequence[int] | None = None) -> np.ndarray:
-        """Predictions of the test rows of the folds one after the other, one column per configuration."""
-        folds = range(len(self.folds)) if folds is None else folds
-        return np.column_stack(
-            [
-                np.concatenate([np.asarray(self.ledger.outputs[each.key, fold].output) for fold in folds])
-                for each in configurations
-            ]
-        )
-
-    def rows(self, folds: Sequence[int] | None = None) -> np.ndarray:
-        """Rows that folds test, ascending, each once."""
-        return np.unique(self._tested(folds))
-
-    def losses(self, outputs: np.ndarray, folds: Sequence[int] | None = None) -> np.ndarray:
-        """Losses of :meth:`rows`, of those that several partitions test the mean.
-
-        Decision values are compared within folds only.
-        """
-        folds = range(len(self.folds)) if folds is None else folds
-        parts, start = [], 0
-        for fold in folds:
-            y = self.data.y[self._every_fold[fold][1]]
-            part = outputs[start : start + y.size]
-            parts.append(np.column_stack([self.metric.losses(y, column) for column in part.T]))
-            start += y.size
-        tested = self._tested(folds)
-        order = np.argsort(tested, kind="stable")
-        _, first, counts = np.unique(tested[order], return_index=True, return_counts=True)
-        return np.add.reduceat(np.vstack(parts)[order], first, axis=0) / counts[:, None]
-
-    def _tested(self, folds: Sequence[int] | None = None) -> np.ndarray:
-        """Rows of :meth:`outputs`."""
-        folds = range(len(self.folds)) if folds is None else folds
-        return np.concatenate([self._every_fold[fold][1] for fold in folds])
-
-    def _losses_of(self, configurations: Sequence[Configuration]) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and losses on the folds that all of them have."""
-        folds = [
-            fold
-            for fold in range(len(self.folds))
-            if all(self.ledger.predicted(each.key, fold) for each in configurations)
-        ]
-        if not folds:
-            return np.empty(0, dtype=int), np.empty((0, len(configurations)))
-        return self.rows(folds), self.losses(self.outputs(configurations, folds), folds)
-
-    def _mean(self, rows: np.ndarray, losses: np.ndarray) -> np.ndarray:
-        return (self.scales(rows) @ losses)[0]
-
-    def scales(self, rows: np.ndarray) -> np.ndarray:
-        """What each of some rows counts in a score."""
-        return self.metric.scales(self.data.y[rows], np.ones((1, rows.size)))
+    # who falls behind
 
     def _survivors(self, ran: list[Configuration], folds: Sequence[int], *, halve: bool) -> list[Configuration]:
         """Those that do not fall behind the best of all that ran on the folds up to these."""
@@ -441,7 +345,7 @@ class Race:
         up_to = range(folds[-1] + 1)
         everyone = ran + [each for each in self.complete() if each not in ran]
         rows, losses = self.rows(list(up_to)), self.losses(self.outputs(everyone, list(up_to)), list(up_to))
-        mean, scales = self._mean(rows, losses), self.scales(rows)
+        mean, scales = self.mean(rows, losses), self.scales(rows)
         best = int(mean.argmin())
         n_left = len(ran)
         if halve and self.data.y.size >= _HALVED_FROM and len(self.folds) > 2:

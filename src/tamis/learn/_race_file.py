@@ -11,9 +11,9 @@ import joblib
 import numpy as np
 from scipy import sparse
 
+from tamis.learn._fold_results import Ledger
 from tamis.learn._fold_work import Outcome
 from tamis.learn._learning_table import LearningTable
-from tamis.learn._race import Ledger
 from tamis.rank._checkpoint import Checkpoint, check_place, fingerprint
 
 
