@@ -7,7 +7,7 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from tamis.learn import _bias_corrected
 from tamis.learn._bias_corrected import bootstrap_scores, draw_counts, summarize
-from tamis.learn._choice import TOLERANCE, Rule, paired, vote, voters
+from tamis.learn._choice import TOLERANCE, Rule, paired, support_with_few_rows, vote, voters
 from tamis.learn._costs import Costs, Guard
 from tamis.learn._metrics import METRICS, find_metric, guess_losses
 from tamis.learn._permuted_targets import permute_groups
@@ -31,7 +31,7 @@ def draw(name, seed):
 def rule(prefer, **given):
     is_all = np.zeros(N_CONFIGURATIONS, dtype=bool)
     is_all[-2:] = True
-    return Rule(prefer, np.arange(N_CONFIGURATIONS), is_all, given.get("needs_support", False))
+    return Rule(prefer, np.arange(N_CONFIGURATIONS), is_all, given.get("support"))
 
 
 @pytest.mark.parametrize("name", ["balanced_accuracy", "accuracy", "r2"])
@@ -191,12 +191,31 @@ def test_with_few_rows_all_features_stay_unless_fewer_are_clearly_better():
     losses = np.repeat((rng.random((N_ROWS, 1)) < 0.3).astype(float), N_CONFIGURATIONS, axis=1)
     wrong = np.flatnonzero(losses[:, 0])
     counts = np.ones((1, N_ROWS))
-    few = rule("accurate", needs_support=True)
+    few = rule("accurate", support=1.64)
     losses[wrong[:2], 0] = 0.0  # the first is right on two rows more: less than 1.64 standard errors
     assert rule("accurate").choose(losses, counts / N_ROWS, counts).tolist() == [0]
     assert few.choose(losses, counts / N_ROWS, counts).tolist() == [4]
     losses[wrong[:5], 0] = 0.0
     assert few.choose(losses, counts / N_ROWS, counts).tolist() == [0]
+
+
+def test_support_that_fewer_features_need_grows_with_what_was_tried():
+    assert support_with_few_rows("balanced", 100, 1) == pytest.approx(1.645, abs=1e-3)
+    assert support_with_few_rows("accurate", 100, 500) == pytest.approx(norm.ppf(1 - 1e-4))
+    assert support_with_few_rows("small", 100, 500) == 0
+    assert support_with_few_rows("balanced", 150, 500) is None
+
+
+def test_best_of_many_subsets_as_good_as_all_features_seldom_displaces_them():
+    kept_all = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        losses = (rng.random((100, 300)) < 0.15).astype(float)  # all as good
+        is_all, counts = np.arange(300) == 299, np.ones((1, 100))
+        support = support_with_few_rows("balanced", 100, 300)
+        chosen = Rule("balanced", np.arange(300), is_all, support).choose(losses, counts / 100, counts)
+        kept_all.append(chosen[0] == 299)
+    assert np.mean(kept_all) >= 0.85
 
 
 def test_metrics_are_those_of_scikit_learn():

@@ -62,8 +62,8 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         from those before it, would not end in time. The cheapest configuration is run whatever it takes.
     prefer : {"balanced", "accurate", "small"}, default="balanced"
         t = 1/2, 0 or 1. With fewer than 150 rows "balanced" and "accurate" keep all features unless fewer are better by
-        1.64 standard errors, and "small" unless fewer do as well: cross-validation of so few rows is no ground to throw
-        features away.
+        as many standard errors as the best of all that were tried is by chance (about 3.5), and "small" unless fewer do
+        as well: cross-validation of so few rows is no ground to throw features away.
     ensemble : bool, default=False
         A vote (of quantities: the mean) of the best seven configurations; what is kept is then all that any of them
         keeps.

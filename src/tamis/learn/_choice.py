@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import norm
 
 TOLERANCE = {"accurate": 0.0, "balanced": 0.5, "small": 1.0}  # in standard errors of the paired difference
 FEW_ROWS = 150
 _N_VOTERS = 7
 _EQUAL = 1e-12  # mean losses that differ by rounding alone
-_SUPPORT = {"accurate": 1.64, "balanced": 1.64, "small": 0.0}  # by which fewer features must be better, with few rows
+_RISK = 0.05  # of preferring fewer features, with few rows, to all that are as good
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,8 @@ class Rule:
     if :math:`\bar\ell_j - \bar\ell_b \le t \, \mathrm{se}(\bar\ell_j - \bar\ell_b)`; of these the first in the order of
     the columns is taken, which is that of the number of features, then of simplicity.
 
-    Where ``needs_support`` (few rows) it is the best configuration with all features, :math:`a`, unless the one chosen
-    does better by 1.64 standard errors, :math:`\bar\ell_j - \bar\ell_a \le -1.64 \, \mathrm{se}(\bar\ell_j -
-    \bar\ell_a)`, with ``prefer="small"`` it need only do as well.
+    With ``support`` s (few rows) it is the best configuration with all features, :math:`a`, unless the one chosen does
+    better by s standard errors, :math:`\bar\ell_j - \bar\ell_a \le -s \, \mathrm{se}(\bar\ell_j - \bar\ell_a)`.
 
     Attributes
     ----------
@@ -32,13 +32,13 @@ class Rule:
         Ascending.
     is_all : ndarray of bool
         Configurations with all features.
-    needs_support : bool
+    support : float or None
     """
 
     prefer: str
     n_features: np.ndarray
     is_all: np.ndarray
-    needs_support: bool
+    support: float | None
 
     def choose(self, losses: np.ndarray, scales: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Place of the configuration that each sample of the rows would choose.
@@ -62,12 +62,13 @@ class Rule:
                 error = _standard_errors(losses - losses[:, [b]], scales[at], second[at], size[at])
                 worse = mean[at] - mean[at, b][:, None]
                 chosen[at] = (worse <= TOLERANCE[self.prefer] * error + _EQUAL).argmax(axis=1)
-        if self.needs_support and self.is_all.any():
-            chosen = self._with_support(losses, scales, second, size, mean, chosen)
+        if self.support is not None and self.is_all.any():
+            chosen = self._with_support(self.support, losses, scales, second, size, mean, chosen)
         return chosen
 
     def _with_support(
         self,
+        support: float,
         losses: np.ndarray,
         scales: np.ndarray,
         second: np.ndarray,
@@ -82,8 +83,19 @@ class Rule:
         change = (scales * difference).sum(axis=1)
         square = size * (second * difference**2).sum(axis=1)
         error = np.sqrt(np.maximum(square - change**2, 0.0) / size)
-        supported = change <= -_SUPPORT[self.prefer] * error + _EQUAL
+        supported = change <= -support * error + _EQUAL
         return np.where(supported, chosen, reference)
+
+
+def support_with_few_rows(prefer: str, n_rows: int, n_tried: int) -> float | None:
+    """Standard errors by which fewer features must be better than all; None with rows enough.
+
+    The best of many that are as good as all features is better by chance: Bonferroni's quantile of the normal law for
+    as many as were tried. With ``prefer="small"`` fewer need only do as well.
+    """
+    if n_rows >= FEW_ROWS:
+        return None
+    return 0.0 if prefer == "small" else float(norm.ppf(1 - _RISK / n_tried))
 
 
 def _standard_errors(differences: np.ndarray, scales: np.ndarray, second: np.ndarray, size: np.ndarray) -> np.ndarray:

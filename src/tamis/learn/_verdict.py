@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm
 
 from tamis.learn._bias_corrected import Estimate, bootstrap_scores, seconds_of_fewest, summarize
-from tamis.learn._choice import FEW_ROWS, Rule, paired, vote, voters
+from tamis.learn._choice import Rule, paired, support_with_few_rows, vote, voters
 from tamis.learn._configurations import Configuration
 from tamis.learn._metrics import guess_losses
 from tamis.learn._permuted_targets import permuted_scores, seconds_for_permutations
@@ -61,7 +61,7 @@ class Verdict:
 
 def seconds_to_judge(race: Race, prefer: str, n_bootstraps: int) -> float:
     """Seconds that :func:`judge` takes at least, told from two bootstrap samples of the rows."""
-    rule = Rule(prefer, np.arange(_TIMED), np.zeros(_TIMED, dtype=bool), needs_support=False)
+    rule = Rule(prefer, np.arange(_TIMED), np.zeros(_TIMED, dtype=bool), support=None)
     losses = np.zeros((race.data.y.size, _TIMED))
     return seconds_of_fewest(
         race.metric, race.data.y, lambda *sample: losses.T[rule.choose(losses, *sample)], n_bootstraps
@@ -126,7 +126,7 @@ def judge(
         is_noise=is_noise,
         notes=notes,
         within=pairs[:, 0] <= pairs[:, 1] + 1e-12,
-        needs_support=chooser.rule.needs_support,
+        needs_support=chooser.rule.support is not None,
     )
 
 
@@ -150,7 +150,7 @@ class _Chooser:
             prefer,
             np.array([each.n_features for each in complete]),
             np.array([each.ranker == ALL for each in complete]),
-            n_rows < FEW_ROWS,
+            support_with_few_rows(prefer, n_rows, len(race.configurations)),
         )
 
     def places(self, scales: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
