@@ -151,6 +151,13 @@ def test_what_is_near_the_best_is_repeated_and_the_rest_keeps_its_score(fitted):
     assert np.array_equal(np.isfinite(score), n_folds >= 5)
 
 
+def test_what_was_dropped_is_compared_with_the_best_on_the_same_rows(fitted):
+    score, status, near = (np.array(fitted.results_[name]) for name in ("score", "status", "within_one_se"))
+    best = score[status == "complete"].max()
+    assert (score[np.isfinite(score) & (status == "dropped")] < best).all()
+    assert not near[status == "dropped"].any()
+
+
 def test_score_is_the_mean_over_repeated_partitions_of_the_rows(wine):
     X, y = wine
     selector = small(models=["ridge", "knn"]).fit(X, y)

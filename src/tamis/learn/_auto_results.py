@@ -103,7 +103,8 @@ def _judged_by(
 ) -> tuple[float, float, bool]:
     """Score, standard error of the difference from the best, and whether that is within one.
 
-    Of a configuration that was not repeated on the last partitions of the rows, on those it ran on.
+    Scores on other partitions of the rows are not to be compared: of a configuration that was dropped before the last
+    of them, the difference from the best on those that both ran on counts.
     """
     if (i := place.get(each.key)) is not None:
         return float(verdict.scores[i]), float(verdict.errors[i]), bool(verdict.within[i])
@@ -111,8 +112,8 @@ def _judged_by(
     if not folds:
         return float("nan"), float("nan"), False
     losses, scales = race.losses(race.outputs([each, verdict.best], folds), folds), race.scales(race.rows(folds))
-    _, error = paired(losses, scales, 0, 1)
-    return float(race.metric.score(scales @ losses)[0, 0]), error, False
+    difference, error = paired(losses, scales, 0, 1)
+    return float(race.metric.score(np.array(verdict.best_loss + difference))), error, False
 
 
 def _row(

@@ -111,9 +111,9 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         What was chosen, against what, and how the time was spent.
     results_ : Results
         Mapping of columns, one row per configuration: ``ranker``, ``scaling``, ``model``, ``n_features``, ``score``
-        (of those that predicted all rows once or more), ``standard_error`` (of the paired difference from the best),
-        ``n_folds``, ``seconds``, ``status`` ("complete", "dropped", "failed", "not run"), ``error``, ``chosen``,
-        ``within_one_se``; ``frame()`` gives a data frame.
+        (of those that predicted all rows once or more; where the best did so more often, by the difference from it),
+        ``standard_error`` (of that difference), ``n_folds``, ``seconds``, ``status`` ("complete", "dropped", "failed",
+        "not run"), ``error``, ``chosen``, ``within_one_se``; ``frame()`` gives a data frame.
     alternatives_ : list of Alternative
         Configurations within one standard error of the best that keep other sets.
     groups_ : dict

@@ -33,6 +33,8 @@ class Verdict:
         With predictions of all rows, those with the fewest features first.
     scores, errors : ndarray
         Score of each of these, and the standard error of its difference from the best, in units of the mean loss.
+    best_loss : float
+        Mean loss of the best.
     best, reference : Configuration
         With the highest score; with the highest score among those with all features (None where there is none).
     estimate : Estimate
@@ -50,6 +52,7 @@ class Verdict:
     complete: list[Configuration]
     scores: np.ndarray
     errors: np.ndarray
+    best_loss: float
     best: Configuration
     reference: Configuration | None
     estimate: Estimate
@@ -120,6 +123,7 @@ def judge(
         complete=complete,
         scores=metric.score(mean),
         errors=pairs[:, 1],
+        best_loss=float(mean[best]),
         best=complete[best],
         reference=complete[min(every, key=lambda j: mean[j])] if every else None,
         estimate=estimate,
