@@ -23,8 +23,8 @@ PROTOTYPE = {
 ASKED = {"nips_arcene": 15.0, "nips_dexter": 5.0, "nips_dorothea": 12.5, "nips_madelon": 9.0}
 N_SEEDS = 3
 NOTE = """Means over three seeds of the folds, with the least and the largest. Validation sets have 100, 300, 350 (34
-positive) and 600 rows: a figure has a standard error of 4, 1.4, 3 to 4 and 1.15 points whatever the seeds. The target is
-judged by the default, balanced. What is "by hand", and the winners', has settings that people chose."""
+positive) and 600 rows: a figure has a standard error of 4, 1.4, 3 to 4 and 1.15 points whatever the seeds. The target
+is judged by the default, balanced. What is "by hand", and the winners', has settings that people chose."""
 
 
 @dataclass(frozen=True)
