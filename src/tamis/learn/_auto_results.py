@@ -222,7 +222,7 @@ def _others(found: Mapping[int, np.ndarray], place: int, names: Sequence[str]) -
 
 
 def explain(
-    race: Race, verdict: Verdict, n_kept: int, *, prefer: str, confidence: float, seconds: float, notes: Sequence[str]
+    race: Race, verdict: Verdict, n_kept: int, *, confidence: float, seconds: float, notes: Sequence[str]
 ) -> str:
     """Why, in words."""
     estimate, metric = verdict.estimate, race.metric
@@ -231,13 +231,13 @@ def explain(
     if verdict.is_noise:
         said = "nothing is kept: no configuration is better than guessing"
     else:
-        said = _choice_in_words(verdict, n_kept, race.data.n_columns, prefer)
+        said = _choice_in_words(verdict, n_kept, race.data.n_columns)
     found = f"{metric.words} of the choice on rows it did not see is {interval}, and {estimate.chance:.3g} by guessing"
     ran = f"{n_complete} of {n_all} configurations ran on all folds, {seconds:.3g} of {race.budget:g} s were used"
     return "; ".join([said, found, ran, *notes])
 
 
-def _choice_in_words(verdict: Verdict, n_kept: int, n_columns: int, prefer: str) -> str:
+def _choice_in_words(verdict: Verdict, n_kept: int, n_columns: int) -> str:
     if len(verdict.chosen) > 1:
         n_voters = len(verdict.chosen)
         return f"a vote of the {n_voters} best configurations, which keep {n_kept} of {n_columns} features together"
@@ -250,7 +250,7 @@ def _choice_in_words(verdict: Verdict, n_kept: int, n_columns: int, prefer: str)
         best = f"{verdict.best}, {score[verdict.best.key]:.4g}"
         why = f"fewer features are not better by enough with so few rows (the best: {best})"
     else:
-        share = {"balanced": "half a", "small": "one"}.get(prefer, "half a")
+        share = {"balanced": "half a", "small": "one"}.get(verdict.prefer, "half a")
         why = f"the fewest within {share} standard error of the best ({verdict.best}, {score[verdict.best.key]:.4g})"
     if verdict.reference is not None and chosen.ranker != ALL:
         why += f"; all features do {score[verdict.reference.key]:.4g} at best, with {verdict.reference.model}"

@@ -406,7 +406,6 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             race,
             verdict,
             self.n_features_,
-            prefer=self.prefer,
             confidence=self.confidence,
             seconds=time.time() - race.started,
             notes=[*notes, describe_target(labels, self.task_)],

@@ -49,12 +49,14 @@ class Guard:
     end : float
         Time of ``clock`` at which nothing may run any more.
     clock : function
+    most : float, default=inf
+        Seconds that a single fit may take.
     """
 
-    def __init__(self, end: float, clock: Callable[[], float]) -> None:
-        self.end, self.clock = end, clock
+    def __init__(self, end: float, clock: Callable[[], float], most: float = np.inf) -> None:
+        self.end, self.clock, self.most = end, clock, most
 
     def allows(self, seconds: float | None) -> bool:
         """Whether a fit of so many seconds ends in time; one of unknown length may begin as long as there is any."""
         left = self.end - self.clock()
-        return left > 0 if seconds is None else _SAFETY * seconds <= left
+        return left > 0 if seconds is None else seconds <= self.most and _SAFETY * seconds <= left

@@ -25,6 +25,8 @@ _FEWEST_LEFT, _SHARE_LEFT = 12, 1 / 3
 _DOMINATED = 2.0  # standard errors by which a configuration must be worse than the best to be dropped
 _FINAL_SAFETY = 1.3
 _LEAST_RESERVE = 0.05  # of the budget, for the choice and the final fit
+_FIRST_LOOK = 0.02  # of the budget, for one fit; what takes longer comes after all that does not
+_USES_OF_RANKING = 5  # such shares for a ranking, which many configurations use
 _N_REFINED = 6  # pairs of ranker and model beside whose best configurations others are tried
 _REFINEMENTS = 6
 
@@ -93,6 +95,7 @@ class Race(FoldResults):
         self.budget, self.started, self.clock, self.n_jobs = budget, started, clock, n_jobs
         self.costs = Costs()
         self.was_halved = False
+        self._most_seconds = _FIRST_LOOK * budget
         self.seconds_to_judge = 0.0
         self.dropped: set[str] = set()
         self._may_be_chosen: dict[str, Configuration] = {}
@@ -112,6 +115,8 @@ class Race(FoldResults):
                 if self.complete():
                     break
         yield from self._run_rankers(cheap, first)
+        self._most_seconds = np.inf
+        yield from self._run_wave(self._not_begun(), frozenset())
         if costly:
             last = with_all(self.data.n_columns, costly, self.scalings)
             yield from self._run_wave(last, frozenset())
@@ -141,6 +146,11 @@ class Race(FoldResults):
         scaling_of, sizes = self._best_scalings(with_all_features), grid(self.data.n_columns)
         for ranker in self.rankers:
             yield from self._run_wave(with_ranker(ranker, sizes, models, scaling_of), frozenset())
+
+    def _not_begun(self) -> list[Configuration]:
+        """What would have taken too large a share of the time for a first look."""
+        begun = {key for key, _ in self.ledger.outputs}
+        return [each for each in self.configurations if each.key not in begun]
 
     def _beside_the_best(self) -> list[Configuration]:
         """What was not tried yet and differs by one step from the best of the pairs of ranker and model."""
@@ -258,7 +268,12 @@ class Race(FoldResults):
         with open_parallel(self.n_jobs, shared=[self.data]) as parallel:
             tasks = (
                 delayed(rank_fold)(
-                    self.data, self.rankers[name], self.problem, *self.every_fold[fold], self.costs, self._guard()
+                    self.data,
+                    self.rankers[name],
+                    self.problem,
+                    *self.every_fold[fold],
+                    self.costs,
+                    self._guard(_USES_OF_RANKING * self._most_seconds),
                 )
                 for name, fold in wanted
             )
@@ -284,7 +299,7 @@ class Race(FoldResults):
                     order,
                     *self.every_fold[fold],
                     self.costs,
-                    self._guard(),
+                    self._guard(self._most_seconds),
                     exempt,
                 )
                 for fold, chunk, order in tasks
@@ -304,8 +319,9 @@ class Race(FoldResults):
 
     # time
 
-    def _guard(self) -> Guard:
-        return Guard(self.started + self.budget - self._reserve() - _FINAL_SAFETY * self.seconds_to_judge, self.clock)
+    def _guard(self, most: float = np.inf) -> Guard:
+        end = self.started + self.budget - self._reserve() - _FINAL_SAFETY * self.seconds_to_judge
+        return Guard(end, self.clock, most)
 
     def _guard_of_verdict(self) -> Guard:
         return Guard(self.started + self.budget - self._reserve(), self.clock)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import norm
@@ -27,6 +27,8 @@ class Verdict:
 
     Attributes
     ----------
+    prefer : {"balanced", "accurate", "small"}
+        What decided.
     chosen : tuple of Configuration
         One, or those that vote.
     complete : list of Configuration
@@ -48,6 +50,7 @@ class Verdict:
         What else is to be said.
     """
 
+    prefer: str
     chosen: tuple[Configuration, ...]
     complete: list[Configuration]
     scores: np.ndarray
@@ -81,7 +84,33 @@ def judge(
     row_groups: np.ndarray | None,
     seed: int,
 ) -> Verdict:
-    """Choose among the complete configurations, and estimate what the choice is worth."""
+    """Choose among the complete configurations, and estimate what the choice is worth.
+
+    Where the few features within one standard error of the best are no better than guessing, and those within half of
+    one are, the latter are kept: there is something to be found.
+    """
+
+    def under(preference: str) -> Verdict:
+        return _judge(race, preference, ensemble, n_bootstraps, confidence, row_groups, seed)
+
+    verdict = under(prefer)
+    if verdict.is_noise and prefer == "small" and not ensemble:
+        other = under("balanced")
+        if not other.is_noise:
+            note = "what keeps the fewest features is no better than guessing, so that prefer='balanced' decided"
+            return replace(other, notes=[note, *other.notes])
+    return verdict
+
+
+def _judge(
+    race: Race,
+    prefer: str,
+    ensemble: bool,
+    n_bootstraps: int,
+    confidence: float,
+    row_groups: np.ndarray | None,
+    seed: int,
+) -> Verdict:
     complete, metric = race.complete(), race.metric
     rows, outputs = race.rows(), race.outputs(complete)
     losses, y = race.losses(outputs), race.data.y[rows]
@@ -119,6 +148,7 @@ def judge(
         notes.append(f"{scores.size} bootstrap samples, for there was no time for more")
     every = [j for j, each in enumerate(complete) if each.ranker == ALL]
     return Verdict(
+        prefer=prefer,
         chosen=tuple(complete[j] for j in chosen),
         complete=complete,
         scores=metric.score(mean),
