@@ -59,6 +59,7 @@ from tamis.base._validation import (
 )
 from tamis.engine import BlankedBlocks, FileTable, RowBlocks, is_dask
 from tamis.kernels.arrays.columns import blank_columns
+from tamis.kernels.arrays.scaling import may_lose_squares, overflow_exponents, rescale_columns, rescale_safely
 from tamis.kernels.arrays.targets import describe_target, infer_task, looks_like_counts
 from tamis.kernels.arrays.transfer import from_numpy
 
@@ -88,7 +89,9 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
 
     Class attributes say what a method is: ``supervised``, ``tasks`` (what it can explain), ``one_shot`` (its order
     sorts its scores), ``provides`` (names of :data:`CAPABILITIES`), ``natural_stop`` (name and parameters of the rule
-    behind ``stop="auto"``).
+    behind ``stop="auto"``), ``units`` (what may be divided by a power of two where squares of values would be lost:
+    each of the "columns" by its own, the "table" by one, or nothing, None, for the method sees to it; "refused", for
+    the user's model cannot be relied on to do so).
     """
 
     supervised: ClassVar[bool] = True
@@ -97,6 +100,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     provides: ClassVar[frozenset[str]] = frozenset({"nested"})
     # 19 draws are the fewest that can tell a risk of 5 %
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("monte-carlo-probe", {"n_draws": 19})
+
+    units: ClassVar[str | None] = None
 
     keep: Any = None
     exclude: Any = None
@@ -370,10 +375,31 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     def _make_candidates(self, X: Any, y: np.ndarray | None, sample_weight: np.ndarray | None) -> Candidates:
         """What there is to rank in a validated table: its columns, or groups of them."""
         names = known_names(self)
+        if (units := self._find_units()) and not isinstance(X, RowBlocks) and may_lose_squares(X):
+            X = self._in_safe_units(X, units)
         if "groups" in self.provides and self.groups is not None:  # type: ignore[attr-defined]
             groups = self.groups  # type: ignore[attr-defined]
             return GroupCandidates(X, groups, sample_weight=sample_weight, column_names=names)
         return ColumnCandidates(X, sample_weight=sample_weight, column_names=names)
+
+    def _find_units(self) -> str | None:
+        """What may be rescaled; methods override it where that depends on their parameters."""
+        return self.units
+
+    def _in_safe_units(self, X: Any, units: str) -> Any:
+        """The table in units in which squares of its values are numbers."""
+        if units == "columns":
+            return rescale_columns(X)
+        if units == "table":
+            return rescale_safely(X)
+        exponents = overflow_exponents(X)
+        if exponents is not None:
+            guilty = self.feature_name(int(np.flatnonzero(exponents)[0]))
+            raise ValueError(
+                f"{guilty!r} and {np.count_nonzero(exponents) - 1} other columns hold values about "
+                f"2^{exponents[exponents != 0][0]}, whose squares are lost to models: give them in other units"
+            )
+        return X
 
     def _fit_candidates(
         self, candidates: Candidates, y: np.ndarray | None, rule: StoppingRule

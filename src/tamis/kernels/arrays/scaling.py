@@ -18,8 +18,9 @@ import numpy as np
 from scipy import sparse
 
 from tamis._sklearn import get_namespace, get_namespace_and_device, move_to
-from tamis.kernels.arrays.blocks import column_blocks
+from tamis.kernels.arrays.blocks import column_blocks, sum_entries
 from tamis.kernels.arrays.columns import Columns, as_columns, to_numpy
+from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.tolerances import CONSTANT
 
 Array = Any  # an array of any Array-API namespace
@@ -69,6 +70,8 @@ def standard_deviations(X: Array, sample_weight: np.ndarray | None = None) -> np
 
 def varying_columns(X: Array, sample_weight: np.ndarray | None = None) -> np.ndarray:
     """Indices, ascending, of the columns that are not constant up to rounding."""
+    if may_lose_squares(X):
+        X = rescale_columns(X)
     return np.flatnonzero(to_numpy(as_columns(X, sample_weight).norm2) > 0)
 
 
@@ -221,6 +224,21 @@ def rescale_columns(X: Array) -> Array:
     return ldexp_columns(X, overflow_exponents(X))
 
 
+def may_lose_squares(X: Array) -> bool:
+    """Whether some value may be so large, or all may be so small, that squares are lost: told from one sum of all.
+
+    A sum in which one value is too large is too large itself, but for cancellation to the last digit.
+    """
+    values = X.data if sparse.issparse(X) else X
+    if 0 in values.shape:
+        return False
+    xp, _ = get_namespace(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = abs(float(sum_entries(values) if isinstance(values, np.ndarray) else xp.sum(values)))
+    most = 2.0 ** _safe_exponent(X)
+    return not np.prod(values.shape) / most < total < most  # sums that are no numbers included
+
+
 def overflow_exponents(X: Array) -> np.ndarray | None:
     """Binary exponent of the largest value of every column where its square would be lost, else zero; None if none is.
 
@@ -228,10 +246,12 @@ def overflow_exponents(X: Array) -> np.ndarray | None:
     """
     if sparse.issparse(X):
         highest, lowest = (np.asarray(extreme.toarray()).reshape(-1) for extreme in (X.max(axis=0), X.min(axis=0)))
+    elif has_missing(X):
+        highest, lowest = np.fmax.reduce(X, axis=0), np.fmin.reduce(X, axis=0)
     else:
         xp, _ = get_namespace(X)
         highest, lowest = to_numpy(xp.max(X, axis=0)), to_numpy(xp.min(X, axis=0))
-    _, exponents = np.frexp(np.maximum(np.abs(highest), np.abs(lowest)).astype(float))
+    _, exponents = np.frexp(np.nan_to_num(np.maximum(np.abs(highest), np.abs(lowest)).astype(float)))
     exponents = np.where(np.abs(exponents) > _safe_exponent(X), exponents, 0)
     return exponents if exponents.any() else None
 

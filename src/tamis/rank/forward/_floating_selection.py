@@ -176,6 +176,10 @@ class FloatingSelection(WeightedRanker):
         self.scoring = scoring
         self.task = task
 
+    def _find_units(self) -> str | None:
+        """Least squares sees to units itself; the given estimator sees columns as they are."""
+        return None if self.estimator is None else "refused"
+
     def _takes_missing(self) -> bool:
         """Where the given estimator does."""
         return self.estimator is not None and takes_missing(self.estimator)

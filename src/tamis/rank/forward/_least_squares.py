@@ -34,6 +34,7 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
     ``fit_intercept``, ``null_press_`` and :meth:`encode_target` to look at the data again.
     """
 
+    units: ClassVar[str | None] = "columns"
     provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {
         "array_api",
         "dask",

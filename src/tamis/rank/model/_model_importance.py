@@ -160,6 +160,7 @@ class ModelImportance(WeightedRanker):
     'permutation'
     """
 
+    units: ClassVar[str | None] = "refused"
     provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {"groups", "sparse"}
 
     _parameter_constraints: ClassVar[dict] = {

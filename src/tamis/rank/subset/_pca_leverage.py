@@ -89,6 +89,7 @@ class PCALeverage(Ranker):
     """
 
     supervised: ClassVar[bool] = False
+    units: ClassVar[str | None] = "table"
     provides: ClassVar[frozenset[str]] = Ranker.provides | {"dask", "groups", "row_blocks"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("fit-plateau", {})
 

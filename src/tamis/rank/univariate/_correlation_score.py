@@ -79,6 +79,7 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
     array([ True, False])
     """
 
+    units: ClassVar[str | None] = "columns"
     provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {
         "array_api",
         "dask",

@@ -84,6 +84,7 @@ class FisherScore(WeightedRanker):
     """
 
     tasks: ClassVar[frozenset[str]] = frozenset({"classification"})
+    units: ClassVar[str | None] = "columns"
     provides: ClassVar[frozenset[str]] = WeightedRanker.provides | {
         "array_api",
         "dask",

@@ -33,7 +33,7 @@ class MaxVariance(Ranker):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
-        Variances.
+        Variances; where their numbers would be lost, of the table divided by a power of two.
     order_, ranking_, support_, path_, stop_, certificate_
         As for every ranker.
 
@@ -54,6 +54,7 @@ class MaxVariance(Ranker):
 
     supervised: ClassVar[bool] = False
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("fit-plateau", {})
+    units: ClassVar[str | None] = "table"
     provides: ClassVar[frozenset[str]] = Ranker.provides | {
         "array_api",
         "dask",
