@@ -24,6 +24,13 @@ _OF_CANDIDATES = {
     PERMUTED_COPIES: "permutes the columns of X and cannot see those of a dictionary; use Probe",
 }
 
+# Which rankers a rule is for, in words.
+_OF_RANKERS = {
+    "nested_linear": "methods that extend a least-squares model step by step (GramSchmidt, ForwardLeastSquares)",
+    "own_choice": "methods that say themselves how many features to keep (sparse models, scaling factors, trees)",
+    "probability": "methods that learn a probability over the features (OFW)",
+}
+
 
 class StoppingRule(BaseEstimator):
     """Decides how much of a ranking to keep.
@@ -67,9 +74,10 @@ class StoppingRule(BaseEstimator):
             raise ValueError(f"{type(self).__name__} {why}")
         if missing:
             others = "MonteCarloProbe or CrossValidation" if ranker.supervised else "FITPlateau or CrossValidation"
+            what = " and ".join(_OF_RANKERS.get(each, f"methods that provide {each!r}") for each in sorted(missing))
             raise ValueError(
-                f"{type(self).__name__} needs a ranker that provides {', '.join(sorted(missing))}, which "
-                f"{type(ranker).__name__} does not; use {others}, which work with any ranker"
+                f"{type(self).__name__} is for {what}, and {type(ranker).__name__} is none of them; use {others}, "
+                "which work with any ranker"
             )
 
     def max_rows_in_blocks(self) -> int | None:

@@ -16,6 +16,7 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("dates", (date, np.datetime64)),
     ("durations", (timedelta, np.timedelta64)),
 )
+_LARGEST_INTEGER = 2**63
 _INSTEAD = {
     "dates": "give a quantity, such as days, (y - y.min()) / np.timedelta64(1, 'D'), or labels, such as years",
     "durations": "give a quantity, such as days, y / np.timedelta64(1, 'D')",
@@ -65,5 +66,11 @@ def _kind_of(kind: type) -> str:
 
 def _as_numbers(values: np.ndarray) -> np.ndarray:
     """Whole numbers and booleans as such, others as floats."""
+    items = values.ravel().tolist()
+    if any(isinstance(item, int) and abs(item) >= _LARGEST_INTEGER for item in items):
+        raise ValueError(
+            "y holds whole numbers of 2^63 and more, which would be rounded: give labels as text, y.astype(str), or a "
+            "quantity in larger units"
+        )
     numbers: Any = np.array(values.tolist())
     return numbers if numbers.dtype.kind in "fiub" else values.astype(float)

@@ -15,13 +15,15 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
 from tamis._sklearn import check_sample_weight, get_namespace, is_numpy_namespace, move_to, num_samples, safe_indexing
+from tamis.base._raw_input import check_container
 from tamis.base._target_values import check_target_values
 from tamis.engine import FileTable, RowBlocks
 from tamis.kernels.arrays.blocks import blocks, sum_entries
 from tamis.kernels.arrays.sparse_indices import with_short_indices
+from tamis.kernels.arrays.tolerances import CONSTANT
 
 # Methods that provide "several_targets", for the error of the others.
-TAKE_SEVERAL_TARGETS = ("CorrelationScore", "ForwardLeastSquares", "GramSchmidt", "TreeSelector")
+TAKE_SEVERAL_TARGETS = ("CorrelationScore", "ForwardLeastSquares", "GramSchmidt", "ModelImportance", "TreeSelector")
 
 _MOST_NAMED = 5
 _ENCODE = "encode or drop them first, or wrap the ranker: TableSelector(...) takes such tables as they are"
@@ -42,6 +44,7 @@ def check_table(
 ) -> tuple[Any, np.ndarray | None]:
     """Validate a table, and a target unless it is "no_validation", for fitting."""
     supervised = not (isinstance(y, str) and y == "no_validation")
+    X = check_container(X)
     if isinstance(X, RowBlocks | FileTable):
         raise ValueError(
             f"{type(estimator).__name__} needs rows in memory here, and X is read in blocks of them: give an array, "
@@ -214,6 +217,7 @@ def frame_library(X: Any) -> str | None:
     """Name of the library of a data frame; None for anything else."""
     if not nw.dependencies.is_into_dataframe(X):
         return None
+    check_container(X)
     return nw.from_native(X, eager_only=True).implementation.to_native_namespace().__name__.split(".")[0]
 
 
@@ -232,6 +236,7 @@ def _check_target(y: Any, X: Any) -> Any:
     """Refuse targets of another length, missing or infinite ones and say how many, and those that are no target."""
     if y is None:
         return y
+    y = check_container(y, "y")
     values = _to_numpy(y)
     check_one_per_row(values, num_samples(X))
     if values.ndim <= 2 and values.dtype.kind in "fO":
@@ -245,6 +250,7 @@ def _check_target(y: Any, X: Any) -> Any:
 
 def _to_numpy(values: Any) -> np.ndarray:
     """An array of any library, or anything like one, as numpy."""
+    values = check_container(values, "y")
     _, is_array_api = get_namespace(values)
     return np.asarray(move_to(values, xp=np, device="cpu") if is_array_api else values)
 
@@ -376,6 +382,17 @@ def check_not_all_constant(X: Any, cause: str = "every column of X is constant")
             varies = any(bool(xp.any(X[rows, :] != X[:1, :])) for rows in blocks(X.shape[0], _AT_ONCE // X.shape[1]))
     if not varies:
         raise ValueError(f"{cause}: there is nothing to rank")
+    if isinstance(X, np.ndarray) and all(_is_lost_to_rounding(X[:, j]) for j in range(X.shape[1])):
+        raise ValueError(
+            f"every column of X varies by less than rounding about its mean, which is {X[0, 0]:.6g} in the first: "
+            "subtract the means in the precision that the values were measured in"
+        )
+
+
+def _is_lost_to_rounding(column: np.ndarray) -> bool:
+    """Whether a column varies by no more than the rounding of its largest value."""
+    highest, lowest = np.fmax.reduce(column), np.fmin.reduce(column)
+    return bool(highest - lowest <= CONSTANT * max(abs(highest), abs(lowest)))
 
 
 def _varies(xp: Any, column: Any) -> bool:

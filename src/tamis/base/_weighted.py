@@ -14,7 +14,7 @@ class WeightedRanker(Ranker):
     provides: ClassVar[frozenset[str]] = Ranker.provides | {"sample_weight"}
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, row_groups: Any = None) -> WeightedRanker:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, row_groups: Any = None) -> WeightedRanker:
         """Rank the features of ``X`` and decide how many to keep.
 
         Parameters

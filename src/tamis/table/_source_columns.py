@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from tamis._sklearn import safe_indexing
+from tamis.base._raw_input import check_container
 from tamis.kernels.arrays.sparse_indices import with_short_indices
 from tamis.table._source import enumerate_names
 
@@ -23,6 +24,7 @@ class ReadsTables(BaseEstimator):
 
     def _read_input(self, X: Any, *, reset: bool) -> Any:
         """Check names and shape; arrays are validated, frames and mappings come back as they are."""
+        X = check_container(X)
         if isinstance(X, Mapping) and not sparse.issparse(X):  # some sparse formats are mappings
             names = np.array([str(name) for name in X], dtype=object)
             if reset:

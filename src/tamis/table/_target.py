@@ -7,6 +7,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
+from tamis.base._raw_input import check_container
 from tamis.base._target_values import check_target_values
 from tamis.base._validation import check_one_per_row
 from tamis.kernels.arrays.targets import as_quantities, encode_target
@@ -41,6 +42,7 @@ def target_columns(y: np.ndarray, task: str) -> np.ndarray:
 
 
 def _to_array(y: Any) -> np.ndarray:
+    y = check_container(y, "y")
     if nw.dependencies.is_into_dataframe(y):
         return np.column_stack([_to_array(column) for column in nw.from_native(y, eager_only=True).iter_columns()])
     if isinstance(y, nw.Series):

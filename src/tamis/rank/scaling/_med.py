@@ -257,7 +257,9 @@ class MED(ScalingRanker):
         self.groups = groups
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None, *, row_groups: Any = None) -> MED:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, tasks: Any = None, *, row_groups: Any = None
+    ) -> MED:
         """Rank the features of ``X`` and decide how many to keep.
 
         Parameters
