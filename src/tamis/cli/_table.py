@@ -13,6 +13,8 @@ from tamis.cli._frame import Frame, kind, missing
 from tamis.cli._naming import columns_hold, drop_option, enumerate_names, suggest, them
 from tamis.kernels.arrays.targets import infer_task
 
+_LONGEST_LABEL = 10_000  # characters; labels are held at the width of the longest
+_MOST_SHOWN = 30
 LARGEST_WHOLE = 2.0**53  # up to which numbers in double precision are whole numbers exactly
 
 
@@ -234,7 +236,48 @@ def as_target(values: np.ndarray, name: str) -> np.ndarray:
         raise ValueError(f"{option}: the column holds {what}; a target is numbers or labels")
     if _is_rounded(values) and infer_task(values) == "classification":
         raise _not_told_apart(option)
-    return values.astype(str) if holds == "text" else values
+    if holds != "text":
+        return values
+    _check_labels(values, option)
+    return values.astype(str)
+
+
+def _check_labels(values: np.ndarray, option: str) -> None:
+    """Refuse text in which a quantity was meant, and text that differs from row to row."""
+    longest = max(values.tolist(), key=len)
+    if len(longest) > _LONGEST_LABEL:
+        raise ValueError(
+            f"{option}: a row holds a text of {len(longest)} characters, {_shorten(longest)}; a label has at most "
+            f"{_LONGEST_LABEL}"
+        )
+    numbers = np.array([_as_number(value) for value in values.tolist()])
+    is_text = np.isnan(numbers)
+    if 0 < is_text.sum() < values.size and infer_task(numbers[~is_text]) == "regression":
+        first = int(np.flatnonzero(is_text)[0])
+        more = f" and {is_text.sum() - 1} more" if is_text.sum() > 1 else ""
+        raise ValueError(
+            f"{option}: row {first + 1} holds {_shorten(values[first])}{more}, and {(~is_text).sum()} of {values.size} "
+            "rows hold numbers: mend the text, or leave it empty and say --drop-rows-without-target"
+        )
+    n_classes = len(set(values.tolist()))
+    if n_classes > values.size / 2:
+        raise ValueError(
+            f"{option}: the column holds {n_classes} different texts in {values.size} rows, such as "
+            f"{_shorten(values[0])} and {_shorten(values[-1])}: a class takes rows to learn from; name a column of "
+            "fewer labels, or of numbers"
+        )
+
+
+def _shorten(text: str) -> str:
+    return repr(text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "...")
+
+
+def _as_number(text: str) -> float:
+    """NaN where there is none."""
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return float("nan")
 
 
 def as_weights(values: np.ndarray, name: str) -> np.ndarray:
