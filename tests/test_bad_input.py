@@ -450,7 +450,7 @@ def test_an_unknown_parameter_is_refused(ranker):
 @pytest.mark.parametrize("ranker", [CorrelationScore(), FisherScore(), MaxVariance()], ids=repr)
 def test_a_rule_and_a_ranker_that_do_not_fit_are_both_named_before_any_work(ranker, rule, X, y, monkeypatch):
     monkeypatch.setattr(type(ranker), "_rank", lambda *arguments: pytest.fail("ranked before the check"))
-    refuses(clone(ranker).set_params(stop=rule), X, y, type(rule).__name__, type(ranker).__name__, "nested_linear")
+    refuses(clone(ranker).set_params(stop=rule), X, y, type(rule).__name__, type(ranker).__name__, "GramSchmidt")
 
 
 # use before fit, and on other tables

@@ -7,7 +7,8 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ class ResultsFile:
     """Finished tasks by key, each with the fingerprint of what it was computed from.
 
     One JSON object per line: a header, then one task each. Opening reads what is there, and refuses a file that is
-    damaged or something else.
+    damaged or something else. Several processes may write to one file: each keeps the tasks of the others.
 
     Parameters
     ----------
@@ -45,10 +46,12 @@ class ResultsFile:
             raise ValueError(f"results_file={self.path}: there is no folder {self.path.parent}")
         self._fingerprints: dict[str, str] = {}
         self._lines: dict[str, str] = {}
-        if self.path.exists():
-            self._read()
-        else:
-            self._write()  # what cannot be written should be known before the work is done
+        self._seen: tuple[int, ...] | None = None  # of the file, as this process knows it
+        with _locked(self.path.parent):
+            if self.path.exists():
+                self._read()
+            else:
+                self._write()  # what cannot be written should be known before the work is done
 
     def rows(self, key: str, fingerprint: str) -> list[Row] | None:
         """Rows of a finished task; None if it was never finished, had errors, or was another task."""
@@ -60,9 +63,12 @@ class ResultsFile:
     def add(self, key: str, fingerprint: str, rows: Iterable[Row]) -> None:
         """Keep the rows of a finished task, and write the file."""
         task = {"task": key, "fingerprint": fingerprint, "rows": [_encode_row(row) for row in rows]}
-        self._fingerprints[key] = fingerprint
-        self._lines[key] = json.dumps(task, allow_nan=False)
-        self._write()
+        with _locked(self.path.parent):
+            if self.path.exists() and _identify(self.path) != self._seen:
+                self._read()
+            self._fingerprints[key] = fingerprint
+            self._lines[key] = json.dumps(task, allow_nan=False)
+            self._write()
 
     def _read(self) -> None:
         try:
@@ -86,6 +92,7 @@ class ResultsFile:
                     "move the file away"
                 ) from error
             self._fingerprints[key], self._lines[key] = fingerprint, line
+        self._seen = _identify(self.path)
 
     def _write(self) -> None:
         """Write beside the destination and move there: a reader finds the old file or the new one, always whole."""
@@ -99,6 +106,33 @@ class ResultsFile:
         except BaseException:  # Ctrl-C too
             part.unlink(missing_ok=True)
             raise
+        self._seen = _identify(self.path)
+
+
+def _identify(path: Path) -> tuple[int, ...]:
+    """What changes when another process puts a file of its own in the place of this one."""
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """No other process that asks for the same writes to files of a folder meanwhile.
+
+    On systems without such locks nothing is held.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def run_tasks(

@@ -38,7 +38,16 @@ def check_target_values(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind in "mM":
         kind = "dates" if values.dtype.kind == "M" else "durations"
         raise ValueError(f"y holds {kind}; {_INSTEAD[kind]}")
+    if values.dtype.kind == "u" and values.size and int(values.max()) >= _LARGEST_INTEGER:
+        raise _too_large()
     return _check_objects(values) if values.dtype.kind == "O" else values
+
+
+def _too_large() -> ValueError:
+    return ValueError(
+        "y holds whole numbers of 2^63 and more, which would be rounded: give labels as text, y.astype(str), or a "
+        "quantity in larger units"
+    )
 
 
 def _check_objects(values: np.ndarray) -> np.ndarray:
@@ -68,9 +77,6 @@ def _as_numbers(values: np.ndarray) -> np.ndarray:
     """Whole numbers and booleans as such, others as floats."""
     items = values.ravel().tolist()
     if any(isinstance(item, int) and abs(item) >= _LARGEST_INTEGER for item in items):
-        raise ValueError(
-            "y holds whole numbers of 2^63 and more, which would be rounded: give labels as text, y.astype(str), or a "
-            "quantity in larger units"
-        )
+        raise _too_large()
     numbers: Any = np.array(values.tolist())
     return numbers if numbers.dtype.kind in "fiub" else values.astype(float)

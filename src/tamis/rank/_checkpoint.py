@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import threading
@@ -15,6 +16,8 @@ import numpy as np
 from scipy import sparse
 
 _SECONDS = 10.0  # between two writes
+_MARK = b"tamis checkpoint, sha256 "
+_TRAILER_SIZE = len(_MARK) + hashlib.sha256().digest_size
 
 Content = dict[str, Any]
 
@@ -54,6 +57,19 @@ def load_arrays(file: BinaryIO) -> Content:
     return {**json.loads(str(arrays.pop("head"))), "state": arrays}
 
 
+def _trailer(content: bytes | memoryview) -> bytes:
+    """What stands behind the content, so that a file of which a single bit was changed is not taken for a state."""
+    return _MARK + hashlib.sha256(content).digest()
+
+
+def _checked(stored: bytes) -> bytes:
+    """The content of a file, if it is what was written."""
+    content = stored[: len(stored) - _TRAILER_SIZE]
+    if stored[len(content) :] != _trailer(content):
+        raise ValueError("the file is damaged, or none of ours")
+    return content
+
+
 class Checkpoint:
     """Where a run keeps its state, or nowhere; the file is taken away when the run ends well.
 
@@ -88,8 +104,7 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return seed, None
         try:
-            with self.path.open("rb") as file:
-                saved = self._load(file)
+            saved = self._load(io.BytesIO(_checked(self.path.read_bytes())))
             fingerprint, self._seed = saved["fingerprint"], saved["seed"]
         except Exception as error:  # readers raise whatever they meet
             raise ValueError(f"checkpoint='{self.path}' is no state of a training run: remove it first") from error
@@ -113,8 +128,11 @@ class Checkpoint:
             return
         partial = self.path.with_name(f"{self.path.name}.{os.getpid()}-{threading.get_ident()}.partial")
         try:
+            content = io.BytesIO()
+            self._dump({"fingerprint": self.fingerprint, "seed": self._seed, "state": state}, content)
             with partial.open("wb") as file:
-                self._dump({"fingerprint": self.fingerprint, "seed": self._seed, "state": state}, file)
+                file.write(content.getbuffer())
+                file.write(_trailer(content.getbuffer()))
             os.replace(partial, self.path)
         finally:
             partial.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from tamis._sklearn import get_namespace, get_namespace_and_device, move_to
-from tamis.kernels.arrays.blocks import column_blocks, sum_entries
+from tamis.kernels.arrays.blocks import column_blocks
 from tamis.kernels.arrays.columns import Columns, as_columns, to_numpy
 from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.tolerances import CONSTANT
@@ -225,18 +225,31 @@ def rescale_columns(X: Array) -> Array:
 
 
 def may_lose_squares(X: Array) -> bool:
-    """Whether some value may be so large, or all may be so small, that squares are lost: told from one sum of all.
+    """Whether some column may hold values so large, or only values so small, that squares are lost: one pass, of sums.
 
-    A sum in which one value is too large is too large itself, but for cancellation to the last digit.
+    A sum in which one value is too large is too large itself, but for cancellation to the last digit. Of columns whose
+    values cancel, the largest are looked at.
     """
-    values = X.data if sparse.issparse(X) else X
-    if 0 in values.shape:
+    if 0 in X.shape:
         return False
-    xp, _ = get_namespace(values)
     with np.errstate(over="ignore", invalid="ignore"):
-        total = abs(float(sum_entries(values) if isinstance(values, np.ndarray) else xp.sum(values)))
+        total = np.abs(to_numpy(_column_sums(X)).astype(float))
     most = 2.0 ** _safe_exponent(X)
-    return not np.prod(values.shape) / most < total < most  # sums that are no numbers included
+    suspects = np.flatnonzero(~((X.shape[0] / most < total) & (total < most)))  # sums that are no numbers included
+    if suspects.size == 0:
+        return False
+    if not isinstance(X, np.ndarray):
+        return True
+    with np.errstate(invalid="ignore"):
+        largest = np.fmax.reduce(np.abs(X[:, suspects]), axis=0)
+    return bool(np.any((largest >= most) | ((largest > 0) & (largest <= 1 / most))))
+
+
+def _column_sums(X: Array) -> Array:
+    if sparse.issparse(X):
+        return X.T @ np.ones(X.shape[0], dtype=X.dtype)
+    xp, _ = get_namespace(X)
+    return np.ones(X.shape[0], dtype=X.dtype) @ X if isinstance(X, np.ndarray) else xp.sum(X, axis=0)
 
 
 def overflow_exponents(X: Array) -> np.ndarray | None:

@@ -1,0 +1,171 @@
+"""Input that once gave a wrong answer without a word."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+import tamis
+from tamis import AutoSelector, CorrelationScore, FisherScore, GramSchmidt, ModelImportance, ReliefF, TableSelector
+from tamis.assess._results_file import ResultsFile
+from tamis.rank import _checkpoint
+from tamis.rank._checkpoint import Checkpoint
+from tamis.stop import Probe
+from tamis.testing.instances import ARGUMENTS
+
+N_ROWS, N_COLUMNS = 60, 8
+
+
+def table(seed=0):
+    """Columns of as many digits as any power of two leaves them, and classes that two of them tell."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(N_ROWS, N_COLUMNS)) * np.linspace(1, 2, N_COLUMNS) * 1024) / 1024
+    return X, (X[:, 4] + 0.5 * X[:, 2] + 0.3 * rng.normal(size=N_ROWS) > 0).astype(int)
+
+
+def first_of(name):
+    arguments = ARGUMENTS[name][0]
+    method = getattr(tamis, name)(**arguments)
+    return method.set_params(random_state=0) if "random_state" in method.get_params() else method
+
+
+@pytest.mark.filterwarnings("ignore")  # of short training, as in the common checks
+@pytest.mark.parametrize("name", sorted(ARGUMENTS))
+def test_units_of_any_size_give_the_same_order_or_are_refused(name):
+    X, y = table()
+    expected = first_of(name).fit(X, y)
+    for exponent in (-565, 531):
+        try:
+            found = first_of(name).fit(np.ldexp(X, exponent), y)
+        except ValueError as refusal:
+            if "units" in str(refusal):
+                continue
+            raise
+        assert found.order_.tolist() == expected.order_.tolist()
+        assert found.n_features_ == expected.n_features_
+
+
+@pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "weighted", "missing", "no intercept"])
+@pytest.mark.parametrize("size", [1e-170, 1e160])
+def test_correlations_do_not_depend_on_units(kind, size):
+    X, y = table()
+    given, scorer = {}, CorrelationScore(stop=3)
+    if kind == "float32":
+        X, size = X.astype(np.float32), 1e-25 if size < 1 else 1e25
+    if kind == "missing":
+        X[::7, 3] = np.nan
+    if kind == "weighted":
+        given = {"sample_weight": np.arange(1.0, N_ROWS + 1)}
+    if kind == "no intercept":
+        scorer = GramSchmidt(stop=3, fit_intercept=False)
+    units = np.full(N_COLUMNS, size, dtype=X.dtype)
+    units[2] = 1.0 if kind != "float32" else units[2]
+    scaled = sparse.csr_array(X * units) if kind == "sparse" else X * units
+    plain = sparse.csr_array(X) if kind == "sparse" else X
+    assert scorer.fit(scaled, y, **given).order_.tolist() == scorer.fit(plain, y, **given).order_.tolist()
+
+
+def test_models_of_users_are_not_given_values_whose_squares_are_lost():
+    X, y = table()
+    with pytest.raises(ValueError, match=r"'x0' and 7 other columns hold values about 2\^-56\d.*units"):
+        ModelImportance(stop=2).fit(X * 1e-170, y)
+
+
+@pytest.mark.parametrize("fit", [GramSchmidt(stop=2).fit, TableSelector(FisherScore(stop=2)).fit])
+def test_names_that_stand_twice_are_refused(fit):
+    X, y = table()
+    frame = pd.DataFrame(X, columns=list("aabbcdef"))
+    with pytest.raises(ValueError, match="X has 2 columns 'a', 2 columns 'b': give each column a name of its own"):
+        fit(frame, y)
+
+
+def test_masked_entries_are_missing():
+    X, y = table()
+    masked = np.ma.array(X, mask=X > 2.5)
+    with pytest.raises(ValueError, match="hold missing values"):
+        GramSchmidt(stop=2).fit(masked, y)
+    filled = masked.filled(np.nan)
+    scores = [CorrelationScore(stop=2).fit(each, y).scores_.tolist() for each in (masked, filled)]
+    assert scores[0] == scores[1]
+    given = {"rankers": ["fisher"], "models": ["ridge"], "n_bootstraps": 10}
+    found = [AutoSelector(60, **given).fit(each, y).support_.tolist() for each in (masked, filled)]
+    assert found[0] == found[1]
+    assert GramSchmidt(stop=2).fit(np.ma.array(X), y).order_.tolist() == GramSchmidt(stop=2).fit(X, y).order_.tolist()
+
+
+def test_masked_targets_and_weights_are_refused():
+    X, y = table()
+    holes = np.arange(N_ROWS) < 3
+    with pytest.raises(ValueError, match="Input y contains NaN or no label in 3 of 60 rows"):
+        GramSchmidt(stop=2).fit(X, np.ma.array(y, mask=holes))
+    with pytest.raises(ValueError, match="sample_weight contains NaN"):
+        GramSchmidt(stop=2).fit(X, y, sample_weight=np.ma.array(np.ones(N_ROWS), mask=holes))
+
+
+def test_containers_without_rows_or_with_gradients_are_refused_in_a_line():
+    X, y = table()
+    torch = pytest.importorskip("torch")
+    for given, message in (
+        (pl.DataFrame(X).lazy(), r"X is a LazyFrame.*X\.collect\(\)"),
+        (torch.tensor(X, requires_grad=True), r"tracks gradients.*X\.detach\(\)"),
+        (X + 1j, "Complex data not supported: X holds complex numbers"),
+        (X + 1e15, "varies by less than rounding about its mean"),
+    ):
+        with pytest.raises(ValueError, match=message) as caught:
+            GramSchmidt(stop=2).fit(given, y)
+        assert len(str(caught.value).splitlines()) == 1
+    with pytest.raises(ValueError, match="whole numbers of 2\\^63 and more"):
+        GramSchmidt(stop=2).fit(X, [2**63 + i for i in range(N_ROWS)])
+
+
+@pytest.mark.parametrize("method", [FisherScore(), CorrelationScore(), tamis.RFE(), tamis.MED()])
+def test_a_forgotten_target_is_named_and_no_class_that_nobody_has_met(method):
+    with pytest.raises(ValueError, match=rf"^This {type(method).__name__} estimator requires y"):
+        method.fit(table()[0])
+
+
+def test_a_rule_names_the_methods_that_it_is_for():
+    with pytest.raises(ValueError, match=r"Probe is for methods that extend .*GramSchmidt.* ReliefF is none of them"):
+        ReliefF(stop=Probe()).fit(*table())
+
+
+def test_no_changed_bit_of_a_checkpoint_is_taken_for_a_state(tmp_path):
+    path = tmp_path / "state"
+    run = Checkpoint(path, {"run": "this"})
+    run.resume(0, is_free=False)
+    run.save({"weights": np.arange(50.0)})
+    written = path.read_bytes()
+    for bit in np.random.default_rng(0).permutation(8 * len(written))[:300].tolist():
+        damaged = bytearray(written)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(bytes(damaged))
+        with pytest.raises(ValueError, match="remove it first"):
+            Checkpoint(path, {"run": "this"}).resume(0, is_free=False)
+    for size in (0, 1, _checkpoint._TRAILER_SIZE, len(written) - 1):
+        path.write_bytes(written[:size])
+        with pytest.raises(ValueError, match="remove it first"):
+            Checkpoint(path, {"run": "this"}).resume(0, is_free=False)
+    path.write_bytes(written)
+    assert Checkpoint(path, {"run": "this"}).resume(0, is_free=False)[1]["weights"].tolist() == list(range(50))
+
+
+WRITER = """
+import sys
+from tamis.assess._results_file import ResultsFile
+file = ResultsFile(sys.argv[1])
+for task in range(25):
+    file.add(f"{sys.argv[2]} {task}", "same", [{"error": "", "value": 1.0}])
+"""
+
+
+def test_processes_that_write_to_one_file_of_results_keep_the_tasks_of_each_other(tmp_path):
+    path = tmp_path / "results.jsonl"
+    runs = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in "ab"]
+    assert [run.wait(timeout=120) for run in runs] == [0, 0]
+    file = ResultsFile(path)
+    assert all(file.rows(f"{name} {task}", "same") for name in "ab" for task in range(25))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["results.jsonl"]
