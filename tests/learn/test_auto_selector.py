@@ -12,10 +12,11 @@ import pytest
 from joblib import parallel_config
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
-from sklearn.linear_model import RidgeClassifierCV
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.linear_model import Ridge, RidgeClassifierCV
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GroupKFold,
@@ -527,6 +528,61 @@ def test_rare_classes_lower_the_number_of_folds(wine):
     rows = np.r_[0:59, 59:100, 130:133]
     selector = small().fit(X.iloc[rows], y.iloc[rows])
     assert "3 folds instead of 5" in selector.reason_
+
+
+def test_groups_of_rows_go_with_tables_given_as_mappings():
+    rng = np.random.default_rng(0)
+    table = {f"x{j}": rng.normal(size=60) for j in range(4)}
+    groups, y = np.arange(60) // 4, rng.integers(2, size=60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NothingKeptWarning)
+        assert small().fit(table, y, row_groups=groups).estimate_.n_rows == 60
+    with pytest.raises(ValueError, match="X has 60 rows, but row_groups has 3"):
+        small().fit(table, y, row_groups=[1, 2, 3])
+
+
+def test_models_that_explain_something_else_are_refused(wine):
+    with pytest.raises(ValueError, match=r"models\['mine'\]=Ridge\(\) is no classifier, and y was taken as classes"):
+        small(models={"mine": Ridge()}).fit(*wine)
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.raises(ValueError, match=r"KNeighborsClassifier\(\) is no regressor, and y was taken as a quantity"):
+        small(models={"mine": KNeighborsClassifier()}).fit(X, y)
+
+
+def test_a_target_that_looks_like_counts_is_told_of():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    counts = rng.poisson(np.exp(1.0 + 0.5 * X[:, 0]))
+    with pytest.warns(UserWarning, match="look like counts or ratings: give task='regression'"):
+        small().fit(X[counts < 9], counts[counts < 9])
+
+
+def test_arrays_are_predicted_by_what_was_fitted_to_a_frame(wine):
+    X, y = wine
+    selector = small(prefer="small").fit(X, y)
+    with pytest.warns(UserWarning, match="feature names"):
+        predicted = selector.predict(X.to_numpy())
+    assert np.array_equal(predicted, selector.predict(X))
+
+
+def test_votes_of_classes_have_shares_and_those_of_two_order_rows(wine):
+    X, y = wine
+    shares = small(ensemble=True).fit(X, y).predict_proba(X)
+    assert shares.shape == (178, 3)
+    assert shares.sum(axis=1) == pytest.approx(1.0)
+    two = (y == 1).to_numpy().astype(int)
+    selector = small(ensemble=True, scoring="roc_auc").fit(X, two)
+    assert roc_auc_score(two, selector.decision_function(X)) == pytest.approx(selector.score(X, two))
+
+
+def test_votes_on_sorted_noise_are_not_better_than_guessing():
+    X = np.random.default_rng(0).normal(size=(120, 20))
+    selector = AutoSelector(
+        LONG, ensemble=True, scoring="roc_auc", rankers=["fisher"], models=WITHOUT_MODELS | {"same": DummyClassifier()}
+    )
+    with pytest.warns(NothingKeptWarning):
+        selector.fit(X, np.repeat([0, 1], 60))
+    assert selector.estimate_.value == pytest.approx(0.5, abs=0.05)
 
 
 def test_groups_of_rows_stay_together():

@@ -63,7 +63,9 @@ def test_it_is_the_natural_rule_of_a_ranker_that_gives_a_probability():
 @pytest.mark.parametrize("stop", [EffectiveNumber(), "effective-number"], ids=str)
 def test_a_ranker_that_gives_no_probability_is_refused_and_both_are_named(ranker, stop):
     X, y = make_data()
-    with pytest.raises(ValueError, match=f"EffectiveNumber needs .* probability, which {ranker.__name__} does not"):
+    with pytest.raises(
+        ValueError, match=f"EffectiveNumber is for methods that .*, and {ranker.__name__} is none of them"
+    ):
         ranker(stop=stop).fit(X, y)
 
 

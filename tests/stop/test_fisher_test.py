@@ -93,5 +93,5 @@ def test_complete_needs_degrees_of_freedom_and_says_how_to_get_them():
 
 
 def test_a_ranker_without_a_least_squares_path_is_refused_and_both_are_named(problem):
-    with pytest.raises(ValueError, match=r"FisherTest needs.*CorrelationScore"):
+    with pytest.raises(ValueError, match=r"FisherTest is for methods.*GramSchmidt.*CorrelationScore"):
         CorrelationScore(stop=FisherTest()).fit(*problem)

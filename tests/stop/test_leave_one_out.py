@@ -46,5 +46,5 @@ def test_with_more_features_than_rows_the_saturated_models_are_not_chosen():
 
 
 def test_a_ranker_without_a_least_squares_path_is_refused_and_both_are_named():
-    with pytest.raises(ValueError, match=r"LeaveOneOut needs.*CorrelationScore"):
+    with pytest.raises(ValueError, match=r"LeaveOneOut is for methods.*GramSchmidt.*CorrelationScore"):
         CorrelationScore(stop="leave-one-out").fit(*make_linear(random_state=0))

@@ -420,3 +420,12 @@ def test_what_stays_anyway_is_given_where_copies_depend_on_the_kept_features():
         rule = MonteCarloProbe(**level, conditional=True, random_state=0)
         selector = CorrelationScore(stop=rule, keep=[5], exclude=[3]).fit(X, y)
         assert selector.get_support(indices=True).tolist() == [0, 1, 5]
+
+
+@pytest.mark.parametrize("fdr", [0.05, 0.01])
+@pytest.mark.parametrize("n_features", [2, 10, 50])
+def test_a_lone_relevant_feature_is_kept_at_small_rates(fdr, n_features):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, n_features))
+    y = 5 * X[:, 0] + 0.1 * rng.normal(size=200)
+    assert CorrelationScore(stop=MonteCarloProbe(fdr=fdr)).fit(X, y).get_support()[0]

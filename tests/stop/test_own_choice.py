@@ -31,5 +31,5 @@ def test_it_is_the_natural_rule_of_a_ranker_that_chooses(stop):
 @pytest.mark.parametrize("ranker", [FisherScore, GramSchmidt])
 def test_a_ranker_that_does_not_choose_is_refused_and_both_are_named(ranker):
     X, y = make_data()
-    with pytest.raises(ValueError, match=f"OwnChoice needs .* own_choice, which {ranker.__name__} does not"):
+    with pytest.raises(ValueError, match=f"OwnChoice is for methods that .*, and {ranker.__name__} is none of them"):
         ranker(stop=OwnChoice()).fit(X, y)

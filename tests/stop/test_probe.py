@@ -207,9 +207,9 @@ def test_several_classes_follow_the_law_of_as_many_dimensions():
 
 def test_a_ranker_without_a_least_squares_path_is_refused_and_both_are_named():
     X, y = noise(0)
-    with pytest.raises(ValueError, match=r"Probe needs.*CorrelationScore.*MonteCarloProbe"):
+    with pytest.raises(ValueError, match=r"Probe is for methods.*GramSchmidt.*CorrelationScore.*MonteCarloProbe"):
         CorrelationScore(stop=Probe()).fit(X, y)
-    with pytest.raises(ValueError, match=r"Probe needs.*CorrelationScore"):
+    with pytest.raises(ValueError, match=r"Probe is for methods.*GramSchmidt.*CorrelationScore"):
         CorrelationScore(stop="probe").fit(X, y)
 
 

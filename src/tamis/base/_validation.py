@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
@@ -107,8 +108,10 @@ def check_row_groups(row_groups: Any, X: Any) -> np.ndarray | None:
     if row_groups is None:
         return None
     labels = column_or_1d(_to_numpy(row_groups))
-    if labels.size != num_samples(X):
-        raise ValueError(f"X has {num_samples(X)} rows, but row_groups has {labels.size}: give one label per row")
+    is_mapping = isinstance(X, Mapping) and not sparse.issparse(X)  # from names to columns
+    n_rows = num_samples(next(iter(X.values()))) if is_mapping and X else num_samples(X)
+    if labels.size != n_rows:
+        raise ValueError(f"X has {n_rows} rows, but row_groups has {labels.size}: give one label per row")
     if labels.dtype.kind in "fO" and (count := _count_missing(labels)):
         raise ValueError(f"row_groups has no label in {count} of {labels.size} rows; give each row one")
     return labels

@@ -10,8 +10,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from tamis.kernels.arrays.sparse_indices import with_short_indices
-
 
 def data_folder() -> Path:
     """Folder of the real data sets: the variable ``TAMIS_DATA``, else ``../shared/data`` beside a source checkout."""
@@ -62,7 +60,8 @@ def assemble(parts: dict[str, np.ndarray]) -> dict[str, Any]:
         if f"{prefix}indptr" in tables:
             data, indices, indptr = (tables.pop(f"{prefix}{part}") for part in ("data", "indices", "indptr"))
             shape = tuple(int(size) for size in tables.pop(f"{prefix}shape"))
-            table = with_short_indices(sparse.csr_array((data.astype(float), indices, indptr), shape))
+            kind = sparse.get_index_dtype((indices, indptr), maxval=max(shape), check_contents=True)
+            table = sparse.csr_array((data.astype(float), indices.astype(kind), indptr.astype(kind)), shape)
             tables["X" if not prefix else f"X_{prefix[:-1]}"] = table
     for key, value in tables.items():
         if key.startswith("X") and isinstance(value, np.ndarray) and value.dtype.kind in "iub":

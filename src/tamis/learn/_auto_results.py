@@ -229,12 +229,25 @@ def explain(
     n_complete, n_all = len(verdict.complete), len(race.configurations)
     interval = f"{estimate.value:.3g} ({confidence:.0%} interval {estimate.low:.3g} to {estimate.high:.3g})"
     if verdict.is_noise:
-        said = "nothing is kept: no configuration is better than guessing"
+        said = "nothing is kept: no configuration is better than guessing, which predict does"
     else:
         said = _choice_in_words(verdict, n_kept, race.data.n_columns)
     found = f"{metric.words} of the choice on rows it did not see is {interval}, and {estimate.chance:.3g} by guessing"
     ran = f"{n_complete} of {n_all} configurations ran on all folds, {seconds:.3g} of {race.budget:g} s were used"
-    return "; ".join([said, found, ran, *notes])
+    return "; ".join([said, found, ran, *_never_tried(race), *notes])
+
+
+def _never_tried(race: Race) -> list[str]:
+    """Rankers and models for which there was no time at all."""
+    tried = {(each.ranker, each.model) for each in race.configurations if (each.key, 0) in race.ledger.outputs}
+    rankers = race.rankers.keys() - {ranker for ranker, _ in tried}
+    models = {entry.name for entry in race.models.values()} - {race.models[model].name for _, model in tried}
+    names = [
+        name
+        for name in (*race.rankers, *dict.fromkeys(e.name for e in race.models.values()))
+        if name in rankers | models
+    ]
+    return [f"there was no time for {', '.join(names)}: raise time_budget"] if names else []
 
 
 def _choice_in_words(verdict: Verdict, n_kept: int, n_columns: int) -> str:

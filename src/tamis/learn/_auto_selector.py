@@ -19,7 +19,7 @@ from tamis._sklearn import Interval, StrOptions, fit_context
 from tamis.base import NothingKeptWarning, interruption, track
 from tamis.base._caller import caller_level
 from tamis.base._validation import check_one_target, check_row_groups, frame_library
-from tamis.kernels.arrays.targets import describe_target, infer_task
+from tamis.kernels.arrays.targets import describe_target, infer_task, looks_like_counts
 from tamis.learn._auto_results import (
     Alternative,
     Results,
@@ -29,11 +29,12 @@ from tamis.learn._auto_results import (
     selection_shares,
     tabulate,
 )
+from tamis.learn._choice import N_VOTERS
 from tamis.learn._final_fit import fit_final, fit_guess
 from tamis.learn._kept_columns_predictor import KeptColumnsPredictor
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._metrics import find_metric, with_threshold
-from tamis.learn._portfolio import Problem, choose_models, choose_rankers
+from tamis.learn._portfolio import Problem, check_models_explain, choose_models, choose_rankers
 from tamis.learn._race import Race
 from tamis.learn._race_file import RaceFile
 from tamis.learn._rows_and_target import as_numbers, encode_labels, further_partitions, split_folds
@@ -139,7 +140,8 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
 
     By balanced accuracy of two classes, models are asked for decision values, and classes are parted where a logistic
     regression on those of rows not seen finds both as likely (Platt 1999; for the rows of a fold, on the other folds):
-    where one class is rare, models place that border badly. ``predict`` parts there; ``decision_function`` and
+    where one class is rare, models place that border badly. A model keeps its own unless the one found is better there
+    by half a standard error. ``predict`` parts there; ``decision_function`` and
     ``predict_proba`` are those of the model.
 
     The estimate is that of bootstrap bias-corrected cross-validation: per bootstrap sample of the rows the whole choice
@@ -264,9 +266,17 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             return
         labels = self._read_target(y, n_rows)
         self.task_ = infer_task(labels) if self.task == "auto" else self.task
+        check_models_explain(models, self.task_)
         classes, codes = encode_labels(labels, self.task_)
         if classes is not None:
             self.classes_ = classes
+        if self.task == "auto" and self.task_ == "classification" and looks_like_counts(labels):
+            warnings.warn(
+                f"{describe_target(labels, self.task_)}, but its values look like counts or ratings: give "
+                "task='regression' to explain a quantity, or task='classification' if they are labels",
+                UserWarning,
+                stacklevel=caller_level(),
+            )
         n_classes = len(self.classes_) if self.task_ == "classification" else 0
         metric = with_threshold(find_metric(self.scoring, self.task_, n_classes), n_classes)
         data = LearningTable(table, codes, self.task_)
@@ -285,6 +295,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             problem=problem,
             metric=metric,
             budget=float(self.time_budget),
+            n_final=N_VOTERS if self.ensemble else 1,
             started=started - used,
             n_jobs=self.n_jobs,
             ledger=ledger,

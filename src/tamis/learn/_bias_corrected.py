@@ -19,7 +19,7 @@ Chooser = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Estimate:
-    """How well the fitted estimator will do on rows it has not seen.
+    """How well what was chosen will do on rows it has not seen; where nothing is kept, the best of what was refused.
 
     Attributes
     ----------

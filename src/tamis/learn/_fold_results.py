@@ -7,11 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tamis.learn._choice import paired
 from tamis.learn._configurations import Configuration
 from tamis.learn._fold_work import Outcome
 from tamis.learn._learning_table import LearningTable
-from tamis.learn._metrics import Metric
+from tamis.learn._metrics import Metric, guess_losses
+from tamis.learn._portfolio import ALL
 from tamis.learn._thresholds import find_thresholds
+
+N_PERMUTATIONS = 19  # of the target, the fewest that can tell a risk of 5 %
+_FAR_FROM_GUESSING = 5.0  # standard errors beyond which no target is permuted
 
 Folds = Sequence[tuple[np.ndarray, np.ndarray]]
 
@@ -176,3 +181,35 @@ class FoldResults:
     def scales(self, rows: np.ndarray) -> np.ndarray:
         """What each of some rows counts in a score."""
         return self.metric.scales(self.data.y[rows], np.ones((1, rows.size)))
+
+    def seconds_for_permutations(self, configuration: Configuration) -> float:
+        """What its scores for permuted targets take one after the other, told from the folds."""
+        folds = range(len(self.partitions[0]))
+        seconds = sum(self.ledger.outputs[configuration.key, fold].seconds for fold in folds)
+        if configuration.ranker != ALL:
+            seconds += sum(self.ledger.orders[configuration.ranker, fold].seconds for fold in folds)
+        return N_PERMUTATIONS * seconds
+
+    def seconds_to_permute_best(self, most: float) -> float:
+        """The same of the best, where it is so near to guessing that targets will be permuted.
+
+        0 where it would be more than ``most``.
+        """
+        complete = self.complete()
+        if not complete:
+            return 0.0
+        rows, losses = self.losses_of(complete)
+        best, guess = int(self.mean(rows, losses).argmin()), guess_losses(self.metric, self.data.y[rows])
+        difference, error = paired(np.column_stack([losses[:, best], guess]), self.scales(rows), 0, 1)
+        if difference < -_FAR_FROM_GUESSING * error:
+            return 0.0
+        seconds = self.seconds_for_permutations(complete[best])
+        return seconds if seconds <= most else 0.0
+
+    def seconds_to_repeat(self, configurations: Sequence[Configuration]) -> float:
+        """What another partition takes: a share of what the folds so far have taken, one after the other."""
+        folds = range(len(self.folds))
+        rankers = {each.ranker for each in configurations} - {ALL}
+        seconds = sum(self.ledger.outputs[each.key, fold].seconds for each in configurations for fold in folds)
+        seconds += sum(self.ledger.orders[name, fold].seconds for name in rankers for fold in folds)
+        return seconds * len(self.partitions[0]) / len(self.folds)

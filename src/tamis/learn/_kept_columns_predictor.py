@@ -89,6 +89,8 @@ class KeptColumnsPredictor(SelectorMixin, ReadsTables):
         """The kept columns, as ``estimator_`` is given them."""
         check_is_fitted(self)
         X = self._read_input(X, reset=False)
+        if isinstance(X, np.ndarray) and "feature_names_in_" in vars(self):  # fit was given names, which encoders go by
+            X = dict(zip(self.feature_names_in_.tolist(), X.T, strict=True))
         if self.n_features_:
             return take_columns(X, np.flatnonzero(self.support_))
         return np.zeros((read_source(X).n_rows if not hasattr(X, "shape") else X.shape[0], 1))

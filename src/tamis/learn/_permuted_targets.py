@@ -9,14 +9,13 @@ from joblib import delayed
 
 from tamis.base import open_parallel
 from tamis.learn._configurations import Configuration
-from tamis.learn._fold_results import Ledger
+from tamis.learn._fold_results import N_PERMUTATIONS, Ledger
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._metrics import Metric
 from tamis.learn._portfolio import ALL, ModelEntry, Problem, RankerEntry
 from tamis.learn._race import Race
 
 _ANY_TIME = 1e18  # seconds
-N_PERMUTATIONS = 19  # the fewest that can tell a risk of 5 %
 
 
 def permuted_scores(
@@ -50,15 +49,6 @@ def permute_groups(group: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
     order = np.empty(group.size, dtype=np.int64)
     order[np.argsort(group, kind="stable")] = np.argsort(rng.permutation(group.max() + 1)[group], kind="stable")
     return order
-
-
-def seconds_for_permutations(race: Race, configuration: Configuration) -> float:
-    """What they take one after the other, told from the folds."""
-    folds = range(len(race.partitions[0]))
-    seconds = sum(race.ledger.outputs[configuration.key, fold].seconds for fold in folds)
-    if configuration.ranker != ALL:
-        seconds += sum(race.ledger.orders[configuration.ranker, fold].seconds for fold in folds)
-    return N_PERMUTATIONS * seconds
 
 
 def _score(

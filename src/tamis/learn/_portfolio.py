@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression, RidgeClassifierCV, RidgeCV
@@ -354,6 +354,20 @@ def choose_models(given: Any) -> list[ModelEntry]:
     if not found:
         raise ValueError("models leaves no model: give at least one, such as models=['ridge']")
     return found
+
+
+def check_models_explain(models: Sequence[ModelEntry], task: str) -> None:
+    """Refuse models of the user's that explain something else than the target."""
+    for entry in models:
+        if not isinstance(entry.make, _Given):
+            continue
+        model = entry.make.estimator
+        fits = is_classifier(model) if task == "classification" else is_regressor(model)
+        if not fits:
+            y, wanted = ("classes", "classifier") if task == "classification" else ("a quantity", "regressor")
+            raise ValueError(
+                f"models[{entry.name!r}]={model!r} is no {wanted}, and y was taken as {y}: give a {wanted}"
+            )
 
 
 def _choose(parameter: str, given: Any, names: list[str], kind: type) -> tuple[list[str], dict[str, Any]]:

@@ -24,6 +24,7 @@ _HALVED_FROM = 300  # rows from which on the first fold is enough to drop config
 _FEWEST_LEFT, _SHARE_LEFT = 12, 1 / 3
 _DOMINATED = 2.0  # standard errors by which a configuration must be worse than the best to be dropped
 _FINAL_SAFETY = 1.3
+_MOST_TO_PERMUTE = 0.4  # of the budget
 _LEAST_RESERVE = 0.05  # of the budget, for the choice and the final fit
 _FIRST_LOOK = 0.02  # of the budget, for one fit; what takes longer comes after all that does not
 _USES_OF_RANKING = 5  # such shares for a ranking, which many configurations use
@@ -63,6 +64,8 @@ class Race(FoldResults):
     n_jobs : int or None
     ledger : Ledger
         Holds what an earlier run has found.
+    n_final : int, default=1
+        Configurations that are fitted to all rows in the end.
     clock : function, default=time.time
     """
 
@@ -81,6 +84,7 @@ class Race(FoldResults):
         started: float,
         n_jobs: int | None,
         ledger: Ledger,
+        n_final: int = 1,
         clock: Any = time.time,
     ) -> None:
         super().__init__(data, [folds, *partitions], metric, ledger)
@@ -93,10 +97,12 @@ class Race(FoldResults):
             )
         self.scalings = scalings
         self.budget, self.started, self.clock, self.n_jobs = budget, started, clock, n_jobs
+        self.n_final = n_final
         self.costs = Costs()
         self.was_halved = False
         self._most_seconds = _FIRST_LOOK * budget
         self.seconds_to_judge = 0.0
+        self._seconds_to_permute = 0.0
         self.dropped: set[str] = set()
         self._may_be_chosen: dict[str, Configuration] = {}
 
@@ -127,7 +133,7 @@ class Race(FoldResults):
             yield from self._run_wave(wave, frozenset())
         for partition in self.partitions[1:]:
             left = self._not_worse()
-            if len(left) < 2 or not self.allows(self._seconds_to_repeat(left)):
+            if len(left) < 2 or not self.allows(self.seconds_to_repeat(left)):
                 return
             has_run = yield from self._repeat(left, len(partition))
             if not has_run:
@@ -182,14 +188,6 @@ class Race(FoldResults):
         stays |= {min(every, key=lambda j: mean[j])} if every else set()
         return [complete[j] for j in sorted(stays)]
 
-    def _seconds_to_repeat(self, configurations: Sequence[Configuration]) -> float:
-        """What another partition takes: a share of what the folds so far have taken, one after the other."""
-        folds = range(len(self.folds))
-        rankers = {each.ranker for each in configurations} - {ALL}
-        seconds = sum(self.ledger.outputs[each.key, fold].seconds for each in configurations for fold in folds)
-        seconds += sum(self.ledger.orders[name, fold].seconds for name in rankers for fold in folds)
-        return seconds * len(self.partitions[0]) / len(self.folds)
-
     def _repeat(self, configurations: list[Configuration], n_folds: int) -> Generator[str, None, bool]:
         """Run configurations on the folds of another partition, which counts if there was time for all of it."""
         folds = range(len(self.folds), len(self.folds) + n_folds)
@@ -227,7 +225,8 @@ class Race(FoldResults):
             self.dropped |= {each.key for each in ran} - {each.key for each in left} - exempt
             left = [each for each in ran if each.key not in self.dropped]
             if not left:
-                return
+                break
+        self._seconds_to_permute = self.seconds_to_permute_best(_MOST_TO_PERMUTE * self.budget)
 
     def _stages(self) -> list[list[int]]:
         """Folds that run before the next look at who falls behind."""
@@ -320,8 +319,8 @@ class Race(FoldResults):
     # time
 
     def _guard(self, most: float = np.inf) -> Guard:
-        end = self.started + self.budget - self._reserve() - _FINAL_SAFETY * self.seconds_to_judge
-        return Guard(end, self.clock, most)
+        to_judge = _FINAL_SAFETY * (self.seconds_to_judge + self._seconds_to_permute)
+        return Guard(self.started + self.budget - self._reserve() - to_judge, self.clock, most)
 
     def _guard_of_verdict(self) -> Guard:
         return Guard(self.started + self.budget - self._reserve(), self.clock)
@@ -343,14 +342,15 @@ class Race(FoldResults):
         """Seconds that the final fit on all rows may take, whichever configuration is chosen."""
         n_folds = len(self.partitions[0])
         grown = (n_folds / max(1, n_folds - 1)) ** 2
-        longest = 0.0
+        longest = []
         for each in self._may_be_chosen.values():
             model = max(self.ledger.outputs[each.key, fold].seconds for fold in range(len(self.folds)))
             ranking = [
                 self.ledger.orders[each.ranker, fold].seconds for fold in range(len(self.folds)) if each.ranker != ALL
             ]
-            longest = max(longest, model + max(ranking, default=0.0))
-        return max(_LEAST_RESERVE * self.budget, _FINAL_SAFETY * grown * longest)
+            longest.append(model + max(ranking, default=0.0))
+        most = sum(sorted(longest)[-self.n_final :])
+        return max(_LEAST_RESERVE * self.budget, _FINAL_SAFETY * grown * most)
 
     # who falls behind
 

@@ -70,13 +70,19 @@ def select_faithful(
     estimate = Estimate(
         "fit", value, float(low), float(high), _fit_itself(fold, order), float(np.mean(of_random)), n_rows
     )
+    why = _of_columns(ranker.stop_.reason, fold, data)
     reason = (
         f"{order.size} of {data.n_columns} features are the fewest from which all are recovered about as well as from "
-        f"any number ({ranker.stop_.reason}); {_dimension(fold)}; on held-out rows they recover {value:.3g} of the "
-        f"variance of all features ({low:.3g} to {high:.3g} over {len(scores)} splits), as many random ones "
-        f"{estimate.chance:.3g}"
+        f"any number ({why}); {_dimension(fold)}; on held-out rows they recover {value:.3g} of the variance of all "
+        f"features ({low:.3g} to {high:.3g} over {len(scores)} splits), as many random ones {estimate.chance:.3g}"
     )
     return Faithful(support, order, shares[np.flatnonzero(support)] / len(scores), estimate, reason)
+
+
+def _of_columns(reason: str, fold: Fold, data: LearningTable) -> str:
+    """The ranker's own reason, which counts columns as they were encoded."""
+    n_encoded = fold.train.shape[1]
+    return reason if n_encoded == data.n_columns else f"of the {n_encoded} columns that they are encoded as: {reason}"
 
 
 def _select(fold: Fold, n_features: int | None, seed: int) -> tuple[Ranker, np.ndarray]:

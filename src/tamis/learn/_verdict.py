@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import norm, rankdata
 
 from tamis.learn._bias_corrected import Estimate, bootstrap_scores, seconds_of_fewest, summarize
 from tamis.learn._choice import Rule, paired, support_with_few_rows, vote, voters
 from tamis.learn._configurations import Configuration
 from tamis.learn._metrics import guess_losses
-from tamis.learn._permuted_targets import permuted_scores, seconds_for_permutations
+from tamis.learn._permuted_targets import permuted_scores
 from tamis.learn._portfolio import ALL
 from tamis.learn._race import Race
 
@@ -209,7 +209,7 @@ class _Chooser:
         parts, start = [], 0
         for _, test in self.race.folds:
             part = outputs[start : start + test.size]
-            parts.append(part.argsort(axis=0).argsort(axis=0) / test.size)
+            parts.append(rankdata(part, axis=0) / test.size)  # equal values share their rank: rows may be sorted by y
             start += test.size
         return np.vstack(parts)
 
@@ -245,7 +245,7 @@ def _is_noise(
         return True, []
     if above > _FAR * (estimate.value - estimate.low):
         return False, []
-    if not race.allows(seconds_for_permutations(race, configuration)):
+    if not race.allows(race.seconds_for_permutations(configuration)):
         return estimate.low <= estimate.chance, ["no time to compare it with permuted targets"]
     scores = np.array(list(permuted_scores(race, configuration, seed, row_groups)))
     scores = scores[np.isfinite(scores)]

@@ -7,10 +7,19 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 
 from tamis.learn._choice import vote
 from tamis.learn._fold_work import decision_values
 from tamis.table._source_columns import take_columns
+
+
+def _has_classes(vote_of: VoteOfPipelines) -> bool:
+    return vote_of.classes is not None
+
+
+def _has_two_classes(vote_of: VoteOfPipelines) -> bool:
+    return vote_of.classes is not None and len(vote_of.classes) == 2
 
 
 class VoteOfPipelines(BaseEstimator):
@@ -45,6 +54,36 @@ class VoteOfPipelines(BaseEstimator):
         if self.classes is None:
             return vote(outputs, "regression")
         return self.classes[vote(np.searchsorted(self.classes, outputs), "classification")]
+
+    @available_if(_has_classes)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Share of the pipelines that predict each class.
+
+        Parameters
+        ----------
+        X : table with the columns that are kept
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        votes = self._outputs(X)
+        return np.stack([(votes == label).mean(axis=1) for label in np.asarray(self.classes)], axis=1)
+
+    @available_if(_has_two_classes)
+    def decision_function(self, X: Any) -> np.ndarray:
+        """:meth:`mean_ranks` from -1 to 1: they order these rows, and part no classes.
+
+        Parameters
+        ----------
+        X : table with the columns that are kept
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        ranks = self.mean_ranks(X)
+        return 2.0 * ranks / (ranks.size + 1) - 1.0
 
     def mean_ranks(self, X: Any) -> np.ndarray:
         """How much speaks for the second of two classes: the mean rank of each row among these rows.

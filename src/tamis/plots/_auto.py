@@ -21,7 +21,7 @@ class AutoDisplay:
 
     Make it with :meth:`from_estimator`. A line joins the best configurations of each ranker; those that were dropped
     early have no score and are not shown. The bar at the chosen one is the interval of the estimate, which is corrected
-    for the choice; the dotted line is guessing.
+    for the choice; where nothing is kept there is none. The dotted line is guessing.
 
     Parameters
     ----------
@@ -87,10 +87,12 @@ class AutoDisplay:
             size, best = _best_of_each_size(sizes[ranker == name], scores[ranker == name])
             ax.plot(size, best, marker="o", markersize=4, color=f"C{place}", label=f"{name}, best model", zorder=2)
         chosen = np.flatnonzero(self.columns["chosen"])
-        ax.scatter(
-            sizes[chosen], scores[chosen], s=120, facecolors="none", edgecolors="black", label="chosen", zorder=4
-        )
-        self._draw_estimate(ax, float(np.median(sizes[chosen])) if chosen.size else float(sizes.min()))
+        if chosen.size:
+            ax.scatter(
+                sizes[chosen], scores[chosen], s=120, facecolors="none", edgecolors="black", label="chosen", zorder=4
+            )
+            self._draw_estimate(ax, float(np.median(sizes[chosen])))
+        self._draw_guessing(ax)
         ax.set_xscale("log")
         ticks = _spread_out(np.unique(sizes))
         ax.set_xticks(ticks, [f"{size}" for size in ticks])
@@ -103,10 +105,14 @@ class AutoDisplay:
         return self
 
     def _draw_estimate(self, ax: Any, size: float) -> None:
-        """The interval, and guessing where it is not far below everything else."""
+        """The corrected estimate and its interval."""
         estimate = self.estimate
         ax.plot([size, size], [estimate.low, estimate.high], color="black", linewidth=1.5, zorder=3)
         ax.scatter([size], [estimate.value], marker="_", s=150, color="black", label="corrected estimate", zorder=3)
+
+    def _draw_guessing(self, ax: Any) -> None:
+        """A line where that is not far below everything else."""
+        estimate = self.estimate
         lowest = min([estimate.low, *self.columns["score"]], default=estimate.low)
         if estimate.chance > lowest - 2 * (1e-12 + estimate.high - estimate.low):
             ax.axhline(estimate.chance, color="0.3", linestyle=":", linewidth=1, label="guessing", zorder=1)

@@ -67,7 +67,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         not counted; ``risk`` is then not used.
     n_draws : int, default=None
         Most draws; they end early once no further draw could change the answer, mean scores being what they are by
-        then. None is 19, or as many as a smaller risk needs. (n_draws + 1) * risk is best a whole number.
+        then. None is 19, or as many as a smaller risk needs. (n_draws + 1) * risk is best a whole number. With ``fdr``
+        None is 19 or 1 / fdr; with fewer a relevant feature is not kept by itself, but may be with others.
     probes : {"auto", "permuted", "knockoff", "residual"}, default="auto"
         What the copies are, and with them the hypothesis that is tested. "permuted": the rows of all features permuted
         together; it is that a feature is unrelated to the target and to the features that matter, so that features
@@ -80,7 +81,9 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         Covariance of the columns of ``X``, where it is known: knockoffs are then exact if the columns are Gaussian.
         None estimates it, so that knockoffs match second moments only; ``certificate_`` tells how well.
     n_probes : int, default=None
-        How many features have a copy in each draw, drawn at random, with ``fdr``; None is all.
+        How many features have a copy in each draw, drawn at random, with ``fdr``; None is all. Of D features, fewer
+        than D / (fdr (1 + n_probes n_draws)) are then not found. Univariate scores, whose copies are a product of the
+        table, take all.
     max_samples : int, default=None
         How many rows are ranked in each draw, drawn at random; None is all. Mean scores over draws are compared with
         scores of so few rows: errors are far below the risk then, and power is lost.
@@ -196,7 +199,6 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
             self._check_in_blocks(ranker, candidates)
         if self.conditional and UNGROUPED not in candidates.provides:
             raise ValueError("MonteCarloProbe(conditional=True) takes no groups of features; use conditional=False")
-        # for a rate: what a single feature above all copies of all draws reaches, adjusted for the number of features
         check_draws(self._most_draws(), self._level())
         self._check_probes(candidates)
 
@@ -227,9 +229,11 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
 
     def _most_draws(self) -> int:
         """Draws, or the fewest of at least 19 from which a p-value as small as the level can come."""
-        return (
-            max(_FEWEST_DRAWS, int(np.ceil(1.0 / self._level() - 1e-9)) - 1) if self.n_draws is None else self.n_draws
-        )
+        if self.n_draws is not None:
+            return self.n_draws
+        if self.fdr is not None:
+            return max(_FEWEST_DRAWS, enough_draws(self.fdr))
+        return max(_FEWEST_DRAWS, int(np.ceil(1.0 / self.risk - 1e-9)) - 1)
 
     def _resolve_probes(self, ranker: Ranker, candidates: Candidates) -> tuple[str, str]:
         """The kind of copies, and why another one that was to be expected was not taken."""
