@@ -19,6 +19,7 @@ from tamis._sklearn import Interval, StrOptions, fit_context
 from tamis.base import NothingKeptWarning, interruption, track
 from tamis.base._caller import caller_level
 from tamis.base._validation import check_one_target, check_row_groups, frame_library
+from tamis.kernels.arrays.scaling import may_lose_squares, overflow_exponents
 from tamis.kernels.arrays.targets import describe_target, infer_task, looks_like_counts
 from tamis.learn._auto_results import (
     Alternative,
@@ -32,16 +33,22 @@ from tamis.learn._auto_results import (
 from tamis.learn._choice import N_VOTERS
 from tamis.learn._final_fit import fit_final, fit_guess
 from tamis.learn._kept_columns_predictor import KeptColumnsPredictor
-from tamis.learn._learning_table import LearningTable
+from tamis.learn._learning_table import Fold, LearningTable
 from tamis.learn._metrics import find_metric, with_threshold
 from tamis.learn._portfolio import Problem, check_models_explain, choose_models, choose_rankers
 from tamis.learn._race import Race
 from tamis.learn._race_file import RaceFile
-from tamis.learn._rows_and_target import as_numbers, encode_labels, further_partitions, split_folds
+from tamis.learn._rows_and_target import (
+    as_numbers,
+    check_folds_hold_both_classes,
+    encode_labels,
+    further_partitions,
+    split_folds,
+)
 from tamis.learn._scalings import scalings_of
 from tamis.learn._unsupervised import select_faithful
 from tamis.learn._verdict import Verdict, judge, seconds_to_judge
-from tamis.table._source import Source
+from tamis.table._source import Source, enumerate_names
 from tamis.table._target import read_target
 
 _FEWEST_TO_JUDGE = 10  # rows, without a target
@@ -59,8 +66,9 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
     Parameters
     ----------
     time_budget : float, default=60.0
-        Seconds for everything, the final fit included. A fit that has begun is not interrupted: none begins that, told
-        from those before it, would not end in time. The cheapest configuration is run whatever it takes.
+        Seconds for everything, the final fit included; not looked at without y. A fit that has begun is not
+        interrupted: none begins that, told from those before it, would not end in time. The cheapest configuration is
+        run whatever it takes.
     prefer : {"balanced", "accurate", "small"}, default="balanced"
         t = 1/2, 0 or 1. With fewer than 150 rows "balanced" and "accurate" keep all features unless fewer are better by
         as many standard errors as the best of all that were tried is by chance (about 3.5), and "small" unless fewer do
@@ -282,16 +290,21 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         data = LearningTable(table, codes, self.task_)
         seed = int(self.random_state)
         folds, notes = split_folds(self.cv, codes, self.task_, row_groups, seed)
+        if metric.output == "decision":
+            check_folds_hold_both_classes(folds, codes, self.cv)
+        everything = data.all_rows()
+        self._check_units(everything)
         problem = self._describe(data, n_classes, metric.name in ("balanced_accuracy", "roc_auc"))
         file = RaceFile(self.checkpoint, data, self._settings(folds) | {"output": metric.asked})
         ledger, used = file.resume(int(self.random_state))
+        file.begin(ledger, used)
         race = Race(
             data,
             folds,
             partitions=further_partitions(self.cv, len(folds), codes, self.task_, row_groups, seed),
             rankers=rankers,
             models=models,
-            scalings=scalings_of(data.all_rows().train),
+            scalings=scalings_of(everything.train),
             problem=problem,
             metric=metric,
             budget=float(self.time_budget),
@@ -353,6 +366,16 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         labels = read_target(y, n_rows)
         return column_or_1d(labels, warn=True)
 
+    def _check_units(self, fold: Fold) -> None:
+        """Refuse columns whose squares are lost: models would be told nothing by them, or fail."""
+        exponents = overflow_exponents(fold.train) if may_lose_squares(fold.train) else None
+        if exponents is not None:
+            guilty = [self.feature_name(int(fold.places[j])) for j in np.flatnonzero(exponents)]
+            raise ValueError(
+                f"{enumerate_names(guilty)}: values about 2^{exponents[exponents != 0][0]}, whose squares are lost to "
+                "models; give them in other units"
+            )
+
     def _describe(self, data: LearningTable, n_classes: int, is_balanced: bool) -> Problem:
         table = data.table
         is_array = isinstance(table, np.ndarray)
@@ -365,7 +388,12 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             is_array and bool(np.isin(table[:100], (0, 1)).all() and np.isin(table, (0, 1)).all()),
             is_balanced,
             int(self.random_state),
+            tuple(self.classes_.tolist()) if n_classes and self._has_own_models() else None,
         )
+
+    def _has_own_models(self) -> bool:
+        """Whether there are models of the user's, whose parameters may speak of labels."""
+        return isinstance(self.models, Mapping) and any(each is not None for each in self.models.values())
 
     def _settings(self, folds: list[Any]) -> dict[str, Any]:
         """What predictions of folds depend on."""

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from tamis.learn._configurations import Configuration
 from tamis.learn._fold_work import EVEN, gives_decisions, make_pipeline_of, rank
@@ -92,24 +94,30 @@ def _fit_pipeline(
     threshold: float | None,
 ) -> Pipeline:
     pipeline = make_pipeline_of(model, configuration, problem)
-    if threshold is not None and gives_decisions(pipeline):
-        *scaling, (name, estimator) = pipeline.steps
-        pipeline = Pipeline([*scaling, (name, _part_at(estimator, threshold, np.unique(y)[1]))])
     if isinstance(data.table, Source):
         pipeline = Pipeline([("encode", TableEncoder(task=data.task)), *pipeline.steps])
+    elif X.dtype.kind != "f":  # logarithms of small integers would be of half precision
+        pipeline = Pipeline([("float", FunctionTransformer(as_floats, accept_sparse=True)), *pipeline.steps])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return pipeline.fit(X, y)
+        pipeline.fit(X, y)
+        if threshold is not None and gives_decisions(pipeline):  # of some models it is known once they are fitted
+            *before, (name, fitted) = pipeline.steps
+            parted = _part_at(fitted, threshold, np.unique(y)[1])
+            pipeline = Pipeline([*before, (name, parted.fit(X if not before else Pipeline(before).transform(X), y))])
+    return pipeline
 
 
-def _part_at(estimator: Any, threshold: float, second: Any) -> FixedThresholdClassifier:
-    """The same model, which predicts the second class above another decision value than its own."""
-    if hasattr(estimator, "decision_function"):
-        return FixedThresholdClassifier(
-            estimator, threshold=threshold, pos_label=second, response_method="decision_function"
-        )
+def as_floats(X: Any) -> Any:
+    """The same numbers in double precision."""
+    return X.astype(float)
+
+
+def _part_at(fitted: Any, threshold: float, second: Any) -> FixedThresholdClassifier:
+    """A fitted model that predicts the second class above another decision value than its own."""
+    method, middle = ("decision_function", 0.0) if hasattr(fitted, "decision_function") else ("predict_proba", EVEN)
     return FixedThresholdClassifier(
-        estimator, threshold=threshold + EVEN, pos_label=second, response_method="predict_proba"
+        FrozenEstimator(fitted), threshold=threshold + middle, pos_label=second, response_method=method
     )
 
 

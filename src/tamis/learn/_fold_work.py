@@ -137,21 +137,43 @@ def _predict(model: ModelEntry, configuration: Configuration, problem: Problem, 
     if fold.train.shape[1] == 0:
         raise ValueError("no column of these can be encoded")
     pipeline = make_pipeline_of(model, configuration, problem)
+    classes = None if problem.classes is None else np.asarray(problem.classes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        pipeline.fit(fold.train, fold.y)
+        pipeline.fit(fold.train, fold.y if classes is None else classes[fold.y])
         if output == "decision" or (output == "decision or label" and gives_decisions(pipeline)):
-            return _check_finite(decision_values(pipeline, fold.test))
+            return _check_numbers(decision_values(pipeline, fold.test), fold)
         predicted = np.asarray(pipeline.predict(fold.test))
-    if output == "decision or label":  # codes 0 and 1
-        return predicted - EVEN
-    return predicted.astype(np.int32) if output == "label" else _check_finite(predicted.astype(float))
+    if output == "value":
+        return _check_numbers(predicted, fold)
+    codes = _encode(predicted, classes, fold)
+    return codes - EVEN if output == "decision or label" else codes
 
 
-def _check_finite(predicted: np.ndarray) -> np.ndarray:
-    if not np.isfinite(predicted).all():
+def _check_numbers(predicted: np.ndarray, fold: Fold) -> np.ndarray:
+    """One finite number per row."""
+    values = _one_per_row(predicted, fold).astype(float)
+    if not np.isfinite(values).all():
         raise ValueError("predictions are not finite")
-    return predicted
+    return values
+
+
+def _encode(predicted: np.ndarray, classes: np.ndarray | None, fold: Fold) -> np.ndarray:
+    """Codes of predicted classes, one per row."""
+    labels = _one_per_row(predicted, fold)
+    if classes is None:
+        return labels.astype(np.int32)
+    codes = np.minimum(np.searchsorted(classes, labels), classes.size - 1)
+    if not np.array_equal(classes[codes], labels):
+        raise ValueError("predictions are none of the classes of y")
+    return codes.astype(np.int32)
+
+
+def _one_per_row(predicted: np.ndarray, fold: Fold) -> np.ndarray:
+    n_rows = fold.test.shape[0]
+    if predicted.shape not in ((n_rows,), (n_rows, 1)):
+        raise ValueError(f"predictions have the shape {predicted.shape}, for {n_rows} rows")
+    return predicted.reshape(n_rows)
 
 
 def gives_decisions(pipeline: Any) -> bool:

@@ -167,6 +167,8 @@ class KeptColumnsPredictor(SelectorMixin, ReadsTables):
                 raise ValueError(
                     f"y holds none of the classes of fit: {found[0]!r} is not among {self.classes_.tolist()}"
                 )
+            if metric.output == "decision" and np.any(labels < 0):
+                raise ValueError(f"y holds a class that fit did not see: {found[int(np.argmin(labels))]!r}")
             if metric.output == "label":
                 output = np.array([known[label] for label in output.tolist()])
         losses = metric.losses(labels, output)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.linear_model import LogisticRegression, RidgeClassifierCV, RidgeCV
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, RidgeClassifierCV, RidgeCV
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import StandardScaler
@@ -30,6 +30,7 @@ ALL = "all"
 _FEW_CLASSES = 4
 _MOST_STEPS = 100_000  # of libsvm, that no fit goes on for ever
 _LEAVES = 15
+_LARGEST_GRAM = 5000  # rows of a square matrix whose eigenvectors ridge regression may ask for
 _ALPHAS = np.logspace(-3, 4, 15)
 
 
@@ -48,6 +49,8 @@ class Problem:
     is_balanced : bool
         Whether every class counts alike in the score.
     random_state : int
+    classes : tuple or None
+        Labels, where models are to be given these and not their codes.
     """
 
     task: str
@@ -58,6 +61,7 @@ class Problem:
     is_binary: bool
     is_balanced: bool
     random_state: int
+    classes: tuple[Any, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,11 @@ def _weights(problem: Problem) -> str | None:
 
 
 def _make_ridge(problem: Problem) -> BaseEstimator:
+    if min(problem.n_rows, problem.n_columns) > _LARGEST_GRAM:
+        given = {"solver": "lsqr", "max_iter": 100, "tol": 1e-3}
+        if problem.task == "regression":
+            return Ridge(**given)
+        return RidgeClassifier(class_weight=_weights(problem), **given)
     if problem.task == "regression":
         return RidgeCV(_ALPHAS)
     return RidgeClassifierCV(_ALPHAS, class_weight=_weights(problem))

@@ -20,6 +20,7 @@ from tamis.learn._metrics import Metric
 from tamis.learn._portfolio import ALL, ModelEntry, Problem, RankerEntry
 
 _CHUNK = 6  # configurations of a task
+_FEWEST_TESTED = 15  # rows on which configurations are compared; on fewer they may differ on none, or on one alone
 _HALVED_FROM = 300  # rows from which on the first fold is enough to drop configurations that merely rank low
 _FEWEST_LEFT, _SHARE_LEFT = 12, 1 / 3
 _DOMINATED = 2.0  # standard errors by which a configuration must be worse than the best to be dropped
@@ -229,9 +230,21 @@ class Race(FoldResults):
         self._seconds_to_permute = self.seconds_to_permute_best(_MOST_TO_PERMUTE * self.budget)
 
     def _stages(self) -> list[list[int]]:
-        """Folds that run before the next look at who falls behind."""
-        n_folds = len(self.folds)
-        return [stage for stage in ([0], [1], list(range(2, n_folds))) if stage and stage[0] < n_folds]
+        """Folds that run before the next look at who falls behind: as many as it takes to test some rows."""
+        looks, n_folds = [], len(self.folds)
+        start = 0
+        for _ in range(2):
+            stop, n_rows = start, 0
+            while stop < n_folds and n_rows < _FEWEST_TESTED:
+                n_rows += self.folds[stop][1].size
+                stop += 1
+            looks.append(list(range(start, stop)))
+            start = stop
+        return [look for look in (*looks, list(range(start, n_folds))) if look]
+
+    def first_look(self) -> np.ndarray:
+        """Rows by which configurations are dropped first."""
+        return self.rows(self._stages()[0])
 
     # running
 

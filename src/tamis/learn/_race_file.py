@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import joblib
 import numpy as np
+import sklearn
 from scipy import sparse
 
+from tamis import __version__ as tamis_version
 from tamis.learn._fold_results import Ledger
 from tamis.learn._fold_work import Outcome
 from tamis.learn._learning_table import LearningTable
@@ -36,6 +40,7 @@ class RaceFile:
             is_plain = sparse.issparse(table) or isinstance(table, np.ndarray)
             depends = {"X": fingerprint(table) if is_plain else joblib.hash(table), "y": fingerprint(data.y)}
             depends |= {name: _describe(value) for name, value in settings.items()}
+            depends |= {"version of tamis": tamis_version, "version of scikit-learn": sklearn.__version__}
         self._file = Checkpoint(path, depends)
 
     def resume(self, seed: int) -> tuple[Ledger, float]:
@@ -48,25 +53,39 @@ class RaceFile:
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise ValueError(f"checkpoint='{self._file.path}' is damaged: remove it first") from error
 
+    def begin(self, ledger: Ledger, seconds: float) -> None:
+        """Write at once: what cannot be written should be known before the work is done."""
+        try:
+            self._write(ledger, seconds)
+        except OSError as error:
+            raise ValueError(f"checkpoint='{self._file.path}' cannot be written: {error}") from error
+
     def save_if_due(self, ledger: Ledger, seconds: float) -> None:
         """Write now and then."""
         if self._file.is_due():
             self.save(ledger, seconds)
 
     def save(self, ledger: Ledger, seconds: float) -> None:
-        """Write the whole file."""
+        """Write the whole file; where that fails, the run goes on without it."""
+        try:
+            self._write(ledger, seconds)
+        except OSError as error:
+            warnings.warn(f"checkpoint='{self._file.path}' cannot be written: {error}", UserWarning, stacklevel=2)
+
+    def _write(self, ledger: Ledger, seconds: float) -> None:
         if self._file.path is not None:
             self._file.save({**_write(ledger), "seconds": np.array(seconds)})
 
     def discard(self) -> None:
         """The run has ended: nothing is left to resume."""
-        self._file.discard()
+        with suppress(OSError):
+            self._file.discard()
 
 
 def _describe(value: Any) -> str:
-    """Text of a parameter; of estimators, class and parameters."""
+    """Text of a parameter; of estimators what tells them apart, for their own text is cut where it is long."""
     if isinstance(value, Mapping):
-        return str({name: repr(each) for name, each in value.items()})
+        return str({name: f"{type(each).__name__} {joblib.hash(each)}" for name, each in value.items()})
     if isinstance(value, np.ndarray) or (
         isinstance(value, list | tuple) and any(hasattr(each, "shape") for each in value)
     ):

@@ -22,8 +22,18 @@ _LEAST_VARIANCE = 1e-200  # of a target; sums of squares over its mean square ar
 def encode_labels(labels: np.ndarray, task: str) -> tuple[np.ndarray | None, np.ndarray]:
     """Classes and their codes, or quantities as floats."""
     if task == "classification":
-        if labels.dtype.kind == "f" and np.any(labels != np.round(labels)) and infer_task(labels) == "regression":
-            raise ValueError("Unknown label type: continuous. y holds quantities: give task='regression'")
+        if labels.dtype.kind == "f" and np.any(labels != np.round(labels)):
+            is_quantity = infer_task(labels) == "regression"
+            raise ValueError(
+                "Unknown label type: continuous. "
+                + (
+                    "y holds quantities: give task='regression'"
+                    if is_quantity
+                    else "y holds fractions as classes: give them as text, or task='regression'"
+                )
+            )
+        if isinstance(labels[0], bytes):
+            raise ValueError("y holds bytes: give labels as text, such as np.char.decode(y)")
         classes, codes = encode_classes(labels)
         return classes, codes.ravel()
     if labels.dtype.kind not in "fiub":
@@ -62,6 +72,15 @@ def split_folds(
     return _check_folds(folds, cv, y.size), notes
 
 
+def check_folds_hold_both_classes(folds: list[tuple[np.ndarray, np.ndarray]], y: np.ndarray, cv: Any) -> None:
+    """Refuse folds in which no row of one class can be compared with one of the other."""
+    if any(np.unique(y[test]).size < 2 for _, test in folds):
+        raise ValueError(
+            f"scoring='roc_auc' compares rows of the two classes within each fold, and cv={cv!r} has a fold whose test "
+            "rows are of one class: give larger or stratified folds, or another scoring"
+        )
+
+
 def further_partitions(
     cv: Any, n_folds: int, y: np.ndarray, task: str, row_groups: np.ndarray | None, seed: int
 ) -> list[list[tuple[np.ndarray, np.ndarray]]]:
@@ -78,7 +97,9 @@ def further_partitions(
             splitter = (StratifiedGroupKFold if is_classes else GroupKFold)(n_folds, **shuffled)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-            found.append(list(splitter.split(np.empty((y.size, 0)), y, row_groups)))
+            folds = list(splitter.split(np.empty((y.size, 0)), y, row_groups))
+        if not is_classes or all(np.unique(y[test]).size > 1 for _, test in folds):
+            found.append(folds)
     return found
 
 
@@ -102,7 +123,7 @@ def _check_folds(folds: list[tuple[Any, Any]], cv: Any, n_rows: int) -> list[tup
 def as_numbers(X: Any) -> Any:
     """An array of finite numbers or a sparse table as it is, anything else as columns of what they hold."""
     if sparse.issparse(X):
-        return X.tocsr()
+        return X.tocsr() if X.dtype.kind == "f" else X.tocsr().astype(float)
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" and not has_missing(X):
         if not np.isfinite(X).all():
             raise ValueError("Input X contains infinity; replace or drop it")

@@ -18,6 +18,7 @@ from tamis.learn._race import Race
 _TIMED = 8  # configurations among which the choice is timed
 _FAR = 2.0  # half-widths of the interval between the estimate and chance from which on it is no noise
 _ABOVE_PERMUTED = 2.5  # standard deviations; the estimate keeps a little of the optimism of the choice
+_EQUAL = 1e-9  # of a score, by which rounding may lift a guess
 _RISK = 0.05  # of calling noise better than guessing
 
 
@@ -220,7 +221,7 @@ class _Chooser:
 def _judged(race: Race) -> np.ndarray:
     """Rows that did not decide which configurations went on."""
     rows = race.rows()
-    return ~np.isin(rows, race.folds[0][1]) if race.was_halved else np.ones(rows.size, dtype=bool)
+    return ~np.isin(rows, race.first_look()) if race.was_halved else np.ones(rows.size, dtype=bool)
 
 
 def _is_noise(
@@ -241,6 +242,8 @@ def _is_noise(
             "too few rows, or groups of rows, for an estimate: none is left out with rows of every class"
         ]
     above = estimate.value - estimate.chance
+    if above <= _EQUAL:
+        return True, []
     if estimate.low <= estimate.chance and not beats:
         return True, []
     if above > _FAR * (estimate.value - estimate.low):
@@ -259,4 +262,4 @@ def _is_noise(
 def _beats(guess: np.ndarray, losses: np.ndarray, scales: np.ndarray, n_tried: int) -> bool:
     """Whether the best of several configurations is better than guessing by more than the best of as many guesses."""
     difference, error = paired(np.column_stack([losses, guess]), scales, 0, 1)
-    return difference < 0 and difference <= -norm.ppf(1 - _RISK / n_tried) * error
+    return difference < -_EQUAL and difference <= -norm.ppf(1 - _RISK / n_tried) * error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -22,6 +23,7 @@ from tamis.base import (
     StoppingRule,
     arranged,
 )
+from tamis.base._caller import caller_level
 from tamis.kernels.arrays.copies import place_columns
 from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.probe.law import check_draws, enough_draws
@@ -38,6 +40,10 @@ from tamis.stop._probe_copies import (
 from tamis.stop._step_down import FalseDiscoveryRate, FamilyRisk
 
 _MOST_ENTRIES = 2**27  # of a table whose rows are repeated: 1 GB in double precision
+_NO_PROMISE = (
+    "nothing is promised of scores of single features beside copies by an estimated covariance, which is shrunk: a "
+    "feature that is correlated with a relevant one beats its own copy; give covariance=, or use Lasso"
+)
 _FEWEST_DRAWS = 19  # that can tell a risk of 5 %
 _HYPOTHESES = {  # by whether copies keep their correlations with the other features: what a false discovery is
     True: "false: no part in the target beyond the other {noun}s",
@@ -238,7 +244,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     def _resolve_probes(self, ranker: Ranker, candidates: Candidates) -> tuple[str, str]:
         """The kind of copies, and why another one that was to be expected was not taken."""
         if self.probes != "auto":
-            return self.probes, ""
+            is_estimated = self.probes != "permuted" and self.covariance is None
+            return self.probes, _NO_PROMISE if is_estimated and "single_scores" in ranker.provides else ""
         asks = "conditional_weights" in ranker.provides or self.covariance is not None
         if self.conditional or not asks:
             return "permuted", ""
@@ -308,6 +315,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         untested = [*candidates.keep.tolist(), *candidates.excluded.tolist()]
         error_control = FalseDiscoveryRate(self.fdr, untested) if self.fdr is not None else FamilyRisk(self.risk)
         kind, why_not = self._resolve_probes(ranker, candidates)
+        if why_not == _NO_PROMISE:
+            warnings.warn(f"MonteCarloProbe: {why_not}", UserWarning, stacklevel=caller_level())
         if self.conditional:
             plan = self._plan_draws(ranker, candidates, y, kind, 0)
             scores, p_values, n_drawn = self._one_by_one(ranker, ranking, candidates, y, seeds, error_control)

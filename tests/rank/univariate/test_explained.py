@@ -6,8 +6,10 @@ from scipy import sparse
 
 from tamis import CorrelationScore, FisherScore
 from tamis.base import ColumnCandidates, GroupCandidates
+from tamis.base._parallel import Shared
 from tamis.stop import MonteCarloProbe
-from tamis.stop._monte_carlo_probe import _one_draw
+from tamis.stop._draws import DrawPlan, one_draw
+from tamis.stop._probe_copies import PermutedRows
 from tests.oracles.probe_law import single_column
 
 N, D = 50, 6
@@ -188,8 +190,8 @@ def test_copies_scored_at_once_are_those_of_a_ranking_among_them(kind, missing, 
     methods = [CorrelationScore()] if y_kind in ("quantity", "several") else [CorrelationScore(), FisherScore()]
     for method in methods:
         at_once = method.scores_of_permuted_copies(candidates, y, permutations)
-        none_kept = np.empty(0, dtype=int)
-        ranked = [_one_draw(method, candidates, y, seed, none_kept)[1] for seed in range(3)]
+        plan = Shared(DrawPlan(PermutedRows(np.empty(0, dtype=int))))
+        ranked = [one_draw(method, candidates, y, seed, plan)[1] for seed in range(3)]
         np.testing.assert_allclose(at_once, ranked, rtol=1e-7, atol=1e-14)
 
 
@@ -216,7 +218,8 @@ def test_a_copy_that_ties_with_a_feature_reaches_it(method):
     X, y = (rng.uniform(size=(8, 3)) < 0.5).astype(float), np.arange(8) % 2
     reached = 0
     for seed in np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=10).tolist():
-        features, copies = _one_draw(method(), ColumnCandidates(X), y, seed, np.empty(0, dtype=int))
+        plan = Shared(DrawPlan(PermutedRows(np.empty(0, dtype=int))))
+        features, copies = one_draw(method(), ColumnCandidates(X), y, seed, plan)
         reached += copies.max() >= features.max() * (1 - 1e-9)
     assert reached > 0
     assert p_values(method(), X, y, 10)[0] == (1 + reached) / 11
