@@ -172,3 +172,12 @@ def test_a_checkpoint_that_cannot_be_written_is_told_before_the_search_and_does_
     monkeypatch.setattr(RaceFile, "begin", begin_and_fill)
     with pytest.warns(UserWarning, match="cannot be written: no space left on device"):
         assert quick(["ridge"], checkpoint=tmp_path / "race.npz").fit(*classes()).n_features_ > 0
+
+
+def test_columns_that_tell_no_row_from_another_are_not_kept_with_all_others():
+    X, y = classes()
+    table = {f"x{j}": column for j, column in enumerate(X.T)} | {"empty": np.full(200, np.nan), "same": np.ones(200)}
+    selector = AutoSelector(LONG, rankers=[], models=["ridge"], n_bootstraps=50).fit(table, y)
+    assert selector.get_feature_names_out().tolist() == [f"x{j}" for j in range(6)]
+    assert "all but 'empty', 'same', which tell no row from another, are kept" in selector.reason_
+    assert selector.predict(table).shape == (200,)

@@ -35,7 +35,7 @@ from tamis.learn._final_fit import fit_final, fit_guess
 from tamis.learn._kept_columns_predictor import KeptColumnsPredictor
 from tamis.learn._learning_table import Fold, LearningTable
 from tamis.learn._metrics import find_metric, with_threshold
-from tamis.learn._portfolio import Problem, check_models_explain, choose_models, choose_rankers
+from tamis.learn._portfolio import ALL, Problem, check_models_explain, choose_models, choose_rankers
 from tamis.learn._race import Race
 from tamis.learn._race_file import RaceFile
 from tamis.learn._rows_and_target import (
@@ -437,6 +437,9 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             )
         kept = np.flatnonzero(self.support_)
         self.n_features_ = int(kept.size)
+        if not verdict.is_noise and all(each.ranker == ALL for each in verdict.chosen) and not self.support_.all():
+            silent = [self.feature_name(int(j)) for j in np.flatnonzero(~self.support_)]
+            notes = [f"all but {enumerate_names(silent)}, which tell no row from another, are kept", *notes]
         self.results_ = tabulate(race, verdict, self._frame_library)
         self.alternatives_ = [] if verdict.is_noise else find_alternatives(race, verdict, orders, kept, names)
         self.groups_ = interchangeable(race.data, kept, names) if kept.size else {}

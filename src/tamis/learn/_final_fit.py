@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from tamis.learn._configurations import Configuration
 from tamis.learn._fold_work import EVEN, gives_decisions, make_pipeline_of, rank
-from tamis.learn._learning_table import LearningTable
+from tamis.learn._learning_table import Fold, LearningTable
 from tamis.learn._portfolio import ALL, ModelEntry, Problem, RankerEntry
 from tamis.learn._vote import VoteOfPipelines
 from tamis.table._source import Source
@@ -60,13 +60,13 @@ def fit_final(
     ``threshold_of`` tells where it parts two classes, None for where its model does.
     """
     n_columns = data.n_columns
-    everything, orders = np.arange(n_columns), {}
-    fold = data.all_rows() if any(each.ranker != ALL for each in chosen) else None
+    orders, fold = {}, data.all_rows()
+    everything = _telling_columns(fold)
     for name in dict.fromkeys(each.ranker for each in chosen if each.ranker != ALL):
-        orders[name] = rank(rankers[name], problem, fold)  # type: ignore[arg-type]
+        orders[name] = rank(rankers[name], problem, fold)
     kept = [everything if each.ranker == ALL else np.sort(orders[each.ranker][: each.n_features]) for each in chosen]
     union = np.unique(np.concatenate(kept))
-    support = np.isin(everything, union)
+    support = np.isin(np.arange(n_columns), union)
     pipelines = [
         _fit_pipeline(data, models[each.model], each, problem, take_columns(X, places), y, threshold_of(each))
         for each, places in zip(chosen, kept, strict=True)
@@ -76,6 +76,15 @@ def fit_final(
     places = [np.searchsorted(union, each) for each in kept]
     estimator = VoteOfPipelines(pipelines, places, classes) if is_vote else pipelines[0]
     return Final(support, _arrange(support, orders, chosen), orders, estimator)
+
+
+def _telling_columns(fold: Fold) -> np.ndarray:
+    """Source columns that hold more than one value once encoded: the others tell nothing, and are not kept."""
+    if hasattr(fold.train, "tocsc"):
+        varies = np.asarray((fold.train.max(axis=0) != fold.train.min(axis=0)).todense()).ravel()
+    else:
+        varies = np.ptp(fold.train, axis=0) > 0
+    return np.unique(fold.places[varies])
 
 
 def fit_guess(task: str, y: np.ndarray) -> Any:
