@@ -19,7 +19,6 @@ from tamis._sklearn import Interval, StrOptions, fit_context
 from tamis.base import NothingKeptWarning, interruption, track
 from tamis.base._caller import caller_level
 from tamis.base._validation import check_one_target, check_row_groups, frame_library
-from tamis.kernels.arrays.scaling import may_lose_squares, overflow_exponents
 from tamis.kernels.arrays.targets import describe_target, infer_task, looks_like_counts
 from tamis.learn._auto_results import (
     Alternative,
@@ -33,7 +32,7 @@ from tamis.learn._auto_results import (
 from tamis.learn._choice import N_VOTERS
 from tamis.learn._final_fit import fit_final, fit_guess
 from tamis.learn._kept_columns_predictor import KeptColumnsPredictor
-from tamis.learn._learning_table import Fold, LearningTable
+from tamis.learn._learning_table import LearningTable
 from tamis.learn._metrics import find_metric, with_threshold
 from tamis.learn._portfolio import ALL, Problem, check_models_explain, choose_models, choose_rankers
 from tamis.learn._race import Race
@@ -41,6 +40,7 @@ from tamis.learn._race_file import RaceFile
 from tamis.learn._rows_and_target import (
     as_numbers,
     check_folds_hold_both_classes,
+    check_units,
     encode_labels,
     further_partitions,
     split_folds,
@@ -273,18 +273,8 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             self._fit_unsupervised(table, row_groups)
             return
         labels = self._read_target(y, n_rows)
-        self.task_ = infer_task(labels) if self.task == "auto" else self.task
+        codes = self._learn_target(labels)
         check_models_explain(models, self.task_)
-        classes, codes = encode_labels(labels, self.task_)
-        if classes is not None:
-            self.classes_ = classes
-        if self.task == "auto" and self.task_ == "classification" and looks_like_counts(labels):
-            warnings.warn(
-                f"{describe_target(labels, self.task_)}, but its values look like counts or ratings: give "
-                "task='regression' to explain a quantity, or task='classification' if they are labels",
-                UserWarning,
-                stacklevel=caller_level(),
-            )
         n_classes = len(self.classes_) if self.task_ == "classification" else 0
         metric = with_threshold(find_metric(self.scoring, self.task_, n_classes), n_classes)
         data = LearningTable(table, codes, self.task_)
@@ -293,7 +283,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         if metric.output == "decision":
             check_folds_hold_both_classes(folds, codes, self.cv)
         everything = data.all_rows()
-        self._check_units(everything)
+        check_units(everything.train, everything.places, self.feature_name)
         problem = self._describe(data, n_classes, metric.name in ("balanced_accuracy", "roc_auc"))
         file = RaceFile(self.checkpoint, data, self._settings(folds) | {"output": metric.asked})
         ledger, used = file.resume(int(self.random_state))
@@ -314,10 +304,37 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             ledger=ledger,
         )
         race.seconds_to_judge = seconds_to_judge(race, self.prefer, self.n_bootstraps)
+        self._run(race, file, X, labels, row_groups, notes)
+
+    def _learn_target(self, labels: np.ndarray) -> np.ndarray:
+        """Task and classes of a target, and its codes, or the quantities."""
+        self.task_ = infer_task(labels) if self.task == "auto" else self.task
+        classes, codes = encode_labels(labels, self.task_)
+        if classes is not None:
+            self.classes_ = classes
+        if self.task == "auto" and self.task_ == "classification" and looks_like_counts(labels):
+            warnings.warn(
+                f"{describe_target(labels, self.task_)}, but its values look like counts or ratings: give "
+                "task='regression' to explain a quantity, or task='classification' if they are labels",
+                UserWarning,
+                stacklevel=caller_level(),
+            )
+        return codes
+
+    def _run(
+        self,
+        race: Race,
+        file: RaceFile,
+        X: Any,
+        labels: np.ndarray,
+        row_groups: np.ndarray | None,
+        notes: Sequence[str],
+    ) -> None:
+        """Search, choose, and fit what was chosen to all rows."""
         for _ in track(self, race.run(), task_name="configurations"):
-            file.save_if_due(ledger, time.time() - race.started)
-        file.save(ledger, time.time() - race.started)
-        notes += self._notes_on_race(race)
+            file.save_if_due(race.ledger, time.time() - race.started)
+        file.save(race.ledger, time.time() - race.started)
+        notes = [*notes, *self._notes_on_race(race)]
         verdict = judge(
             race,
             prefer=self.prefer,
@@ -365,16 +382,6 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         check_one_target(self, y)
         labels = read_target(y, n_rows)
         return column_or_1d(labels, warn=True)
-
-    def _check_units(self, fold: Fold) -> None:
-        """Refuse columns whose squares are lost: models would be told nothing by them, or fail."""
-        exponents = overflow_exponents(fold.train) if may_lose_squares(fold.train) else None
-        if exponents is not None:
-            guilty = [self.feature_name(int(fold.places[j])) for j in np.flatnonzero(exponents)]
-            raise ValueError(
-                f"{enumerate_names(guilty)}: values about 2^{exponents[exponents != 0][0]}, whose squares are lost to "
-                "models; give them in other units"
-            )
 
     def _describe(self, data: LearningTable, n_classes: int, is_balanced: bool) -> Problem:
         table = data.table
