@@ -136,7 +136,7 @@ def _judge(
         metric,
         scores,
         naive=float(metric.score(scales @ own)[0]),
-        chance=float(metric.score(scales @ guess)[0]),
+        chance=round(float(metric.score(scales @ guess)[0]), 12),  # 0, and not a rounding error, for R²
         confidence=confidence,
         n_rows=int(rows.size),
     )
