@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, field
 from typing import BinaryIO, TextIO
@@ -13,8 +14,8 @@ INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 class Environment:
     """The streams of one run: data come from ``stdin`` and go to ``stdout``, messages and progress to ``stderr``."""
 
-    stdout: TextIO = field(default_factory=lambda: sys.stdout)
-    stderr: TextIO = field(default_factory=lambda: sys.stderr)
+    stdout: TextIO = field(default_factory=lambda: _open_stream(sys.stdout))
+    stderr: TextIO = field(default_factory=lambda: _open_stream(sys.stderr))
     stdin: BinaryIO | None = None
 
     def input(self) -> BinaryIO:
@@ -34,6 +35,11 @@ class Environment:
         self.stdout.flush()
         self.stderr.write(f"{one_line(message)}\n")
         self.stderr.flush()
+
+
+def _open_stream(stream: TextIO | None) -> TextIO:
+    """The stream, or where it was closed, as by ``>&-``, one that holds nothing."""
+    return open(os.devnull, "w") if stream is None else stream
 
 
 def one_line(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -15,10 +16,13 @@ from tamis.cli._messages import in_options, warning_text
 from tamis.cli._parser import parse
 
 SUCCESS, FAILURE, BAD_INPUT = 0, 1, 2
+TERMINATED = 143  # as shells have it
 
 
 def run() -> NoReturn:
     """Run the command line of this process."""
+    with contextlib.suppress(ValueError, OSError):  # so that files written in part are taken away
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a column name must not break a narrow terminal encoding
     sys.exit(main())

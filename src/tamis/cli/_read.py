@@ -18,6 +18,7 @@ from tamis.cli._read_text import TextFormat, read_csv, read_tsv
 
 _TARGET = "y"  # name of the target in formats that set it apart without one
 _LONGEST_REASON = 160
+_MOST_COLUMNS = 5_000_000
 _COMPRESSIBLE = (".csv", ".tsv", ".svm", ".svmlight", ".libsvm")
 
 
@@ -154,6 +155,11 @@ def _from_matrix(X: Any, y: np.ndarray | None, names: Sequence[Any] | None) -> F
         raise ValueError(f"X has shape {X.shape}, not rows x columns")
     if y is not None and y.size != X.shape[0]:
         raise ValueError(f"y has shape {y.shape}, not one value for each of the {X.shape[0]} rows of X")
+    if X.shape[1] > _MOST_COLUMNS:
+        raise ValueError(
+            f"X has {X.shape[1]} columns, more than the {_MOST_COLUMNS} that can be named one by one; number those "
+            "that hold anything from 1 on"
+        )
     named = [f"x{j}" for j in range(X.shape[1])] if names is None else [_plain(name) for name in np.ravel(names)]
     if len(named) != X.shape[1]:
         raise ValueError(f"feature_names holds {len(named)} names for {X.shape[1]} columns")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.cli._naming import enumerate_names
-from tamis.cli._write import written_whole
+from tamis.cli._write import check_permissions, written_whole
 
 _SUFFIX = ".skops"
 _OURS = ("tamis.", "sklearn.")  # skops itself vouches for most of scikit-learn's types, not for its trees
@@ -21,6 +21,7 @@ def check_model_destination(path: Path) -> None:
         raise ValueError(f"--model {path}: there is no folder {path.parent}")
     if path.is_dir():
         raise ValueError(f"--model {path}: it is a folder")
+    check_permissions(path, "--model")
     _require_skops()
 
 

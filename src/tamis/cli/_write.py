@@ -6,6 +6,9 @@ import contextlib
 import csv
 import io
 import os
+import re
+import secrets
+import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -28,10 +31,20 @@ def check_destination(path: Path, sources: Sequence[Path]) -> None:
         raise ValueError(f"--out {path}: there is no folder {path.parent}")
     if path.is_dir():
         raise ValueError(f"--out {path}: it is a folder")
+    check_permissions(path, "--out")
     if path.exists() and any(source.exists() and path.samefile(source) for source in sources):
         raise ValueError(f"--out {path}: it is the file to read")
     if suffix in (".parquet", *_ARROW):
         require_polars(f"writing {suffix}")
+
+
+def check_permissions(path: Path, option: str) -> None:
+    """Refuse a file that is read-only, and a folder where no file can be made."""
+    place = Path(os.path.realpath(path))
+    if place.exists() and not place.stat().st_mode & 0o222:
+        raise ValueError(f"{option} {path}: the file is read-only; make it writable, or name another")
+    if not os.access(place.parent, os.W_OK):
+        raise ValueError(f"{option} {path}: no permission to write to the folder {place.parent}")
 
 
 def check_writable(path: Path, table: Table) -> None:
@@ -56,14 +69,42 @@ def write(path: Path, table: Table, features: Collection[str]) -> None:
 
 @contextlib.contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A path beside ``path`` to write to, moved there when the file is complete."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """A path beside ``path`` to write to, moved there when the file is complete.
+
+    A link stays one, a file keeps its mode, and what a run that was killed has left beside it is taken away.
+    """
+    path = Path(os.path.realpath(path))
+    _remove_abandoned(path)
+    part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         yield part
+        if path.exists():
+            part.chmod(stat.S_IMODE(path.stat().st_mode))
         os.replace(part, path)
     except BaseException:  # Ctrl-C too
         part.unlink(missing_ok=True)
         raise
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Parts of this file whose processes have ended."""
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.(\d+)(-[0-9a-f]+)?\.part")
+    for each in path.parent.iterdir():
+        if (found := pattern.fullmatch(each.name)) and not _is_running(int(found[1])):
+            with contextlib.suppress(OSError):
+                each.unlink()
+
+
+def _is_running(process: int) -> bool:
+    if os.name != "posix":  # where there is no way to ask without harm
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        return True
+    return process != os.getpid()
 
 
 def _columns(features: Frame, table: Table) -> dict[str, Any]:

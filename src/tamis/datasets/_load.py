@@ -58,6 +58,8 @@ def assemble(parts: dict[str, np.ndarray]) -> dict[str, Any]:
     tables: dict[str, Any] = dict(parts)
     for prefix in ("", "valid_", "test_"):
         if f"{prefix}indptr" in tables:
+            if missing := [part for part in ("data", "indices", "shape") if f"{prefix}{part}" not in tables]:
+                raise ValueError(f"of a sparse table it holds '{prefix}indptr' and no '{prefix}{missing[0]}'")
             data, indices, indptr = (tables.pop(f"{prefix}{part}") for part in ("data", "indices", "indptr"))
             shape = tuple(int(size) for size in tables.pop(f"{prefix}shape"))
             kind = sparse.get_index_dtype((indices, indptr), maxval=max(shape), check_contents=True)
