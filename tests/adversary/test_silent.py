@@ -71,7 +71,9 @@ def test_correlations_do_not_depend_on_units(kind, size):
 
 def test_models_of_users_are_not_given_values_whose_squares_are_lost():
     X, y = table()
-    with pytest.raises(ValueError, match=r"'x0' and 7 other columns hold values about 2\^-56\d.*units"):
+    with pytest.raises(
+        ValueError, match=r"squares are lost to models, about 2\^-56\d, in 'x0', .* and 3 more: .*units"
+    ):
         ModelImportance(stop=2).fit(X * 1e-170, y)
 
 

@@ -100,7 +100,7 @@ def test_guesses_that_rounding_lifts_are_guesses(n_rows):
 def test_units_in_which_squares_are_lost_are_refused_by_name():
     X, y = classes()
     X[:, 2] *= 1e-300
-    with pytest.raises(ValueError, match=r"'x2': values about 2\^-9\d\d, whose squares are lost"):
+    with pytest.raises(ValueError, match=r"squares are lost to models, about 2\^-9\d\d, in 'x2': give"):
         quick(["ridge"]).fit(X, y)
 
 

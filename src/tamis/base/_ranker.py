@@ -51,6 +51,7 @@ from tamis.base._validation import (
     check_not_all_constant,
     check_row_groups,
     check_table,
+    check_units,
     check_weights,
     column_name,
     drop_weightless,
@@ -59,7 +60,7 @@ from tamis.base._validation import (
 )
 from tamis.engine import BlankedBlocks, FileTable, RowBlocks, is_dask
 from tamis.kernels.arrays.columns import blank_columns
-from tamis.kernels.arrays.scaling import may_lose_squares, overflow_exponents, rescale_columns, rescale_safely
+from tamis.kernels.arrays.scaling import may_lose_squares, rescale_columns, rescale_safely
 from tamis.kernels.arrays.targets import describe_target, infer_task, looks_like_counts
 from tamis.kernels.arrays.transfer import from_numpy
 
@@ -392,13 +393,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             return rescale_columns(X)
         if units == "table":
             return rescale_safely(X)
-        exponents = overflow_exponents(X)
-        if exponents is not None:
-            guilty = self.feature_name(int(np.flatnonzero(exponents)[0]))
-            raise ValueError(
-                f"{guilty!r} and {np.count_nonzero(exponents) - 1} other columns hold values about "
-                f"2^{exponents[exponents != 0][0]}, whose squares are lost to models: give them in other units"
-            )
+        check_units(X, self.feature_name)
         return X
 
     def _fit_candidates(

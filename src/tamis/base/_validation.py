@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -20,6 +20,7 @@ from tamis.base._raw_input import check_container
 from tamis.base._target_values import check_target_values
 from tamis.engine import FileTable, RowBlocks
 from tamis.kernels.arrays.blocks import blocks, sum_entries
+from tamis.kernels.arrays.scaling import may_lose_squares, overflow_exponents
 from tamis.kernels.arrays.sparse_indices import with_short_indices
 from tamis.kernels.arrays.tolerances import CONSTANT
 
@@ -78,6 +79,20 @@ def check_table(
     table = with_short_indices(table)
     _check_finite(table, estimator, allow_nan=allow_nan and isinstance(table, np.ndarray))
     return table, None if target is None else _single_column(_to_numpy(target))
+
+
+def check_units(X: Any, name_of: Callable[[int], str]) -> None:
+    """Refuse columns of values so large or so small that models lose their squares."""
+    exponents = overflow_exponents(X) if may_lose_squares(X) else None
+    if exponents is None:
+        return
+    guilty = np.flatnonzero(exponents).tolist()
+    names = ", ".join(repr(name_of(j)) for j in guilty[:_MOST_NAMED])
+    more = f" and {len(guilty) - _MOST_NAMED} more" if len(guilty) > _MOST_NAMED else ""
+    raise ValueError(
+        f"X holds values whose squares are lost to models, about 2^{exponents[guilty[0]]}, in {names}{more}: give them "
+        "in other units"
+    )
 
 
 def check_one_per_row(y: np.ndarray, n_rows: int) -> None:

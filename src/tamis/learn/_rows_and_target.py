@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
@@ -13,9 +12,8 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 
 from tamis.base import split_rows
 from tamis.kernels.arrays.missing import has_missing
-from tamis.kernels.arrays.scaling import may_lose_squares, overflow_exponents
 from tamis.kernels.arrays.targets import encode_classes, infer_task
-from tamis.table._source import enumerate_names, read_source
+from tamis.table._source import read_source
 
 _N_PARTITIONS = 5
 _LEAST_VARIANCE = 1e-200  # of a target; sums of squares over its mean square are still numbers
@@ -131,15 +129,3 @@ def as_numbers(X: Any) -> Any:
             raise ValueError("Input X contains infinity; replace or drop it")
         return X if X.dtype.kind == "f" else X.astype(float)
     return read_source(X)
-
-
-def check_units(table: Any, places: np.ndarray, name_of: Callable[[int], str]) -> None:
-    """Refuse columns whose squares are lost: models would be told nothing by them, or fail."""
-    exponents = overflow_exponents(table) if may_lose_squares(table) else None
-    if exponents is None:
-        return
-    guilty = [name_of(int(places[j])) for j in np.flatnonzero(exponents)]
-    raise ValueError(
-        f"{enumerate_names(guilty)}: values about 2^{exponents[exponents != 0][0]}, whose squares are lost to models; "
-        "give them in other units"
-    )
