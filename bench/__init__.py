@@ -16,6 +16,7 @@ BENCHES = {
     "tables": "bench.tables.selection",
     "error-control": "bench.errors.error_control",
     "auto": "bench.auto.selection",
+    "auto-noise": "bench.auto.noise",
     "gram-schmidt-speed": "bench.speed.gram_schmidt",
     "rfe-speed": "bench.speed.rfe",
     "sparse-speed": "bench.speed.sparse",

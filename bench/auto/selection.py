@@ -1,8 +1,8 @@
-"""AutoSelector on challenge sets, outer splits of twenty tables and noise, beside what people write by hand.
+"""AutoSelector on challenge sets and outer splits of twenty tables, beside what people write by hand.
 
 One race of configurations per table and split serves the four preferences; "all + best model" is cross-validation over
 the same models and scalings with every column. Twelve of the twenty tables played no part when the portfolio was chosen
-("seen: no"); neither did those of noise. Nothing runs beside a race: its budget is of wall time, on one thread of BLAS.
+("seen: no"). Nothing runs beside a race: its budget is of wall time, on one thread of BLAS.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from bench.auto.challenge import ASKED, challenge
-from bench.auto.noise import noise
 from bench.auto.sets import SETS
 from bench.auto.splits import outer_splits
 from bench.table import Targets, note
@@ -20,8 +19,6 @@ from bench.table import Targets, note
 N_SPLITS = 2
 BUDGET = 15.0
 CHALLENGE_BUDGET = 90.0
-NOISE_TABLES = 20
-NOISE_BUDGET = 2.0
 
 QUICK_SETS = ("wine", "planted", "diabetes")
 
@@ -44,5 +41,4 @@ def measure(quick: bool, targets: Targets) -> dict[str, Any]:
         "splits": outer_splits(
             1 if quick else N_SPLITS, 3.0 if quick else BUDGET, QUICK_SETS if quick else tuple(SETS), targets
         ),
-        "noise": noise(4 if quick else NOISE_TABLES, 1.0 if quick else NOISE_BUDGET, targets),
     }

@@ -402,8 +402,8 @@ def check_not_all_constant(X: Any, cause: str = "every column of X is constant")
         raise ValueError(f"{cause}: there is nothing to rank")
     if isinstance(X, np.ndarray) and all(_is_lost_to_rounding(X[:, j]) for j in range(X.shape[1])):
         raise ValueError(
-            f"every column of X varies by less than rounding about its mean, which is {X[0, 0]:.6g} in the first: "
-            "subtract the means in the precision that the values were measured in"
+            f"every column of X is constant, up to rounding: values vary by less than that about {X[0, 0]:.6g} in the "
+            "first; subtract the means in the precision that they were measured in"
         )
 
 

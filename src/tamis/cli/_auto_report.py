@@ -68,8 +68,7 @@ def say_answer(selector: AutoSelector, table: Table, args: argparse.Namespace, e
         env.say(f"unfinished: interrupted by Ctrl-C; this is the best of what was tried until then{resume}")
     env.say(f"keep {len(kept)} of {table.n_features} features: {_ESTIMATE.sub('', selector.reason_)}")
     if selector.task_ != "unsupervised":  # where the reason says it
-        told = estimate_sentence(selector.estimate_, args.confidence)
-        env.say(told if kept else f"of what was tried, not of the guess: {told}")
+        env.say(estimate_sentence(selector.estimate_, args.confidence))
     if selector.alternatives_:
         env.say(f"as good, to within one standard error: {_alternatives(selector)}")
     if args.out is not None:

@@ -225,7 +225,7 @@ def explain(
     race: Race, verdict: Verdict, n_kept: int, *, confidence: float, seconds: float, notes: Sequence[str]
 ) -> str:
     """Why, in words."""
-    estimate, metric = verdict.estimate, race.metric
+    estimate, metric = verdict.refused or verdict.estimate, race.metric
     n_complete, n_all = len(verdict.complete), len(race.configurations)
     interval = f"{estimate.value:.3g} ({confidence:.0%} interval {estimate.low:.3g} to {estimate.high:.3g})"
     if verdict.is_noise:

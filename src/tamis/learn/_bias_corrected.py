@@ -19,7 +19,7 @@ Chooser = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Estimate:
-    """How well what was chosen will do on rows it has not seen; where nothing is kept, the best of what was refused.
+    """How well the fitted estimator will do on rows it has not seen; where nothing is kept, it guesses.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Estimate:
     low, high : float
         Interval.
     naive : float
-        Cross-validated score of what was chosen, as if it had been the only configuration: mostly too high.
+        Cross-validated score of what was chosen, or refused, as if it had been the only configuration: mostly too high.
     chance : float
         Score of guessing without a look at the features.
     n_rows : int

@@ -7,14 +7,13 @@ import os
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib.metadata import version
 from typing import Any
 
 import joblib
 import numpy as np
-import sklearn
 from scipy import sparse
 
-from tamis import __version__ as tamis_version
 from tamis.learn._fold_results import Ledger
 from tamis.learn._fold_work import Outcome
 from tamis.learn._learning_table import LearningTable
@@ -40,7 +39,7 @@ class RaceFile:
             is_plain = sparse.issparse(table) or isinstance(table, np.ndarray)
             depends = {"X": fingerprint(table) if is_plain else joblib.hash(table), "y": fingerprint(data.y)}
             depends |= {name: _describe(value) for name, value in settings.items()}
-            depends |= {"version of tamis": tamis_version, "version of scikit-learn": sklearn.__version__}
+            depends |= {f"version of {name}": version(name) for name in ("tamis", "scikit-learn")}
         self._file = Checkpoint(path, depends)
 
     def resume(self, seed: int) -> tuple[Ledger, float]:

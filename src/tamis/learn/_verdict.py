@@ -10,7 +10,7 @@ from scipy.stats import norm, rankdata
 from tamis.learn._bias_corrected import Estimate, bootstrap_scores, seconds_of_fewest, summarize
 from tamis.learn._choice import Rule, paired, support_with_few_rows, vote, voters
 from tamis.learn._configurations import Configuration
-from tamis.learn._metrics import guess_losses
+from tamis.learn._metrics import Metric, guess_losses
 from tamis.learn._permuted_targets import permuted_scores
 from tamis.learn._portfolio import ALL
 from tamis.learn._race import Race
@@ -41,6 +41,8 @@ class Verdict:
     best, reference : Configuration
         With the highest score; with the highest score among those with all features (None where there is none).
     estimate : Estimate
+    refused : Estimate or None
+        Of what would have been chosen, where nothing does better than guessing; ``estimate`` is then that of a guess.
     is_noise : bool
         Nothing does better than guessing.
     within : ndarray of bool
@@ -60,6 +62,7 @@ class Verdict:
     best: Configuration
     reference: Configuration | None
     estimate: Estimate
+    refused: Estimate | None
     is_noise: bool
     within: np.ndarray
     needs_support: bool
@@ -145,6 +148,9 @@ def _judge(
     is_noise, notes = _is_noise(
         race, estimate, complete[chosen[0]], _beats(guess, losses[:, best], scales, len(complete)), seed, row_groups
     )
+    refused = estimate if is_noise else None
+    if is_noise:
+        estimate = _estimate_of_guess(metric, y, guess, estimate, confidence, n_bootstraps, seed)
     if scores.size < n_bootstraps and not race.has_time_to_judge():
         notes.append(f"{scores.size} bootstrap samples, for there was no time for more")
     every = [j for j, each in enumerate(complete) if each.ranker == ALL]
@@ -158,11 +164,32 @@ def _judge(
         best=complete[best],
         reference=complete[min(every, key=lambda j: mean[j])] if every else None,
         estimate=estimate,
+        refused=refused,
         is_noise=is_noise,
         notes=notes,
         within=pairs[:, 0] <= pairs[:, 1] + 1e-12,
         needs_support=chooser.rule.support is not None,
     )
+
+
+def _estimate_of_guess(
+    metric: Metric, y: np.ndarray, guess: np.ndarray, refused: Estimate, confidence: float, n_draws: int, seed: int
+) -> Estimate:
+    """What guessing scores on rows left out of samples, about what it scores on all."""
+    scores = bootstrap_scores(
+        metric,
+        y,
+        lambda scales, counts: np.tile(guess, (len(counts), 1)),
+        judged=np.ones(y.size, dtype=bool),
+        n_draws=n_draws,
+        row_groups=None,
+        rng=np.random.RandomState(seed),
+    )
+    found = summarize(
+        metric, scores, naive=refused.naive, chance=refused.chance, confidence=confidence, n_rows=refused.n_rows
+    )
+    chance = refused.chance
+    return replace(found, value=chance, low=min(found.low, chance), high=max(found.high, chance))
 
 
 class _Chooser:

@@ -226,14 +226,12 @@ class PenalizedRanker(WeightedRanker):
         self._entry_alphas: dict[int, float] = entry_alphas
         self._fit_at_end = fit
         self.alpha_ = fit.alpha * alpha_unit
-        certificate = certify(type(self).__name__, fit, gap, self._null_loss, self._units(self._problem))
+        certificate = self._certify(fit, gap)
         n_chosen, noun = len(magnitudes), candidates.noun
         has = f"the {n_chosen} {noun}{'s that have' if n_chosen > 1 else ' that has'} a weight"
-        reason = (
-            f"{has if n_chosen else f'no {noun} has a weight'} at {self._describe_alpha(fit.alpha * alpha_unit)}{words}"
-        )
+        found, where = has if n_chosen else f"no {noun} has a weight", self._describe_alpha(fit.alpha * alpha_unit)
         ranking = Ranking.from_path(path, candidates.n_candidates, certificate)
-        return replace(ranking, n_chosen=n_chosen, reason=reason)
+        return replace(ranking, n_chosen=n_chosen, reason=f"{found} at {where}{words}")
 
     def _conclude_empty(self, candidates: Candidates, paths: TargetPaths) -> Ranking:
         """No column has anything to do with the target."""
@@ -244,6 +242,10 @@ class PenalizedRanker(WeightedRanker):
     def _describe_alpha(self, alpha: float) -> str:
         share = f" ({alpha / self.alpha_max_:.2g} of the smallest that leaves none)" if self.alpha_max_ else ""
         return f"alpha = {alpha:.4g}{share}"
+
+    def _certify(self, fit: SparseFit, gap: float) -> dict[str, Any]:
+        """How we know that the path ends at a minimum; methods add what is particular to theirs."""
+        return certify(type(self).__name__, fit, gap, self._null_loss, self._units(self._problem))
 
     def weighing_in_draws(self, among: Candidates, y: np.ndarray | None) -> PenalizedRanker:
         """Weights at one penalty: that given, else the one of the least held-out error among these candidates."""

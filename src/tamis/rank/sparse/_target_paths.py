@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -104,9 +104,7 @@ class TargetPaths:
         return SparseFit.unite([solver.solve(alpha) for solver in self.solvers])
 
 
-def certify(
-    method: str, fit: SparseFit, gap: float, null_loss: float, units: tuple[float, float]
-) -> dict[str, float | bool]:
+def certify(method: str, fit: SparseFit, gap: float, null_loss: float, units: tuple[float, float]) -> dict[str, Any]:
     """Duality gap and violation of the conditions, in the units of the target, with a warning where they are not met.
 
     Parameters
