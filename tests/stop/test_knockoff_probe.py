@@ -117,11 +117,22 @@ def test_methods_that_rank_by_themselves_or_greedily_take_permuted_copies_and_sa
 
 
 @pytest.mark.parametrize("probes", ["knockoff", "residual"])
-@pytest.mark.parametrize("ranker", [CorrelationScore(), RFE(step=0.5), TreeSelector(random_state=0)])
+@pytest.mark.parametrize("ranker", [RFE(step=0.5), TreeSelector(random_state=0)])
 def test_any_ranker_can_be_given_either_kind(ranker, probes):
     X, y, _ = blocks_of_columns(1, n=60, d=10, strength=2.0)
     found = ranker.set_params(stop=MonteCarloProbe(0.2, probes=probes)).fit(X, y)
     assert "no part in the target beyond the other features" in found.stop_.reason
+
+
+@pytest.mark.parametrize("probes", ["knockoff", "residual"])
+def test_scores_of_single_features_are_promised_nothing_beside_copies_by_an_estimated_covariance(probes):
+    X, y, _ = blocks_of_columns(1, n=60, d=10, strength=2.0)
+    with pytest.warns(UserWarning, match=r"nothing is promised of scores of single features .* give covariance="):
+        found = CorrelationScore(stop=MonteCarloProbe(0.2, probes=probes)).fit(X, y)
+    assert "no part in the target beyond the other features" in found.stop_.reason
+    assert "nothing is promised" in found.stop_.reason
+    known = MonteCarloProbe(0.2, probes=probes, covariance=np.cov(X.T))
+    assert "nothing is promised" not in CorrelationScore(stop=known).fit(X, y).stop_.reason
 
 
 def test_where_columns_cannot_be_modeled_auto_permutes_and_says_why():
