@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import os
+import platform
 import re
 import secrets
 import stat
@@ -20,6 +21,8 @@ from tamis.cli._frame import Frame, kind
 from tamis.cli._naming import columns_hold
 from tamis.cli._polars import require_polars, to_polars
 from tamis.cli._table import Table
+
+_HOST = re.sub(r"\W", "", platform.node()) or "here"
 
 
 def check_destination(path: Path, sources: Sequence[Path]) -> None:
@@ -75,7 +78,7 @@ def written_whole(path: Path) -> Iterator[Path]:
     """
     path = Path(os.path.realpath(path))
     _remove_abandoned(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    part = path.with_name(f".{path.name}.{_HOST}-{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         yield part
         if path.exists():
@@ -87,8 +90,8 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Parts of this file whose processes have ended."""
-    pattern = re.compile(rf"\.{re.escape(path.name)}\.(\d+)(-[0-9a-f]+)?\.part")
+    """Parts of this file whose processes, of this machine, have ended; folders may be shared with others."""
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.{_HOST}-(\d+)-[0-9a-f]+\.part")
     for each in path.parent.iterdir():
         if (found := pattern.fullmatch(each.name)) and not _is_running(int(found[1])):
             with contextlib.suppress(OSError):
