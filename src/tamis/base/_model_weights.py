@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
@@ -46,5 +49,16 @@ def score_weighted(scorer: Any, model: Any, X: Any, y: np.ndarray, sample_weight
     """Score of a model, weighted if there are weights and the scorer takes them, which only a call can tell."""
     if sample_weight is not None:
         with suppress(TypeError):
-            return float(scorer(model, X, y, sample_weight=sample_weight))
-    return float(scorer(model, X, y))
+            return _defined(lambda: scorer(model, X, y, sample_weight=sample_weight), len(y))
+    return _defined(lambda: scorer(model, X, y), len(y))
+
+
+def _defined(score: Callable[[], float], n_rows: int) -> float:
+    """The score of held-out rows, or an error where a single row has none."""
+    with warnings.catch_warnings():
+        if n_rows < 2:
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+        value = float(score())
+    if np.isnan(value) and n_rows < 2:
+        raise ValueError("a fold of one row has no score of this kind: give fewer folds, such as cv=2, or more rows")
+    return value

@@ -22,7 +22,6 @@ _N_DRAWS = 19  # the fewest that can tell a risk of 5 %
 _MOST_ROWS = 1000
 _MOST_COLUMNS = 2000
 _MOST_NAMED = 3
-_LARGEST = 1e38  # trees read single precision
 
 
 class NothingKeptWarning(UserWarning):
@@ -111,7 +110,7 @@ def columns_seen_by_forest(candidates: Candidates, y: np.ndarray, task: str, ran
     rng = np.random.RandomState(random_state)
     rows = np.sort(rng.permutation(len(y))[:_MOST_ROWS])
     columns = np.sort(rng.permutation(candidates.n_columns)[:_MOST_COLUMNS])
-    X, target = _dense_part(candidates.table, rows, columns), np.asarray(y)[rows]
+    X, target = _in_units_of_largest(_dense_part(candidates.table, rows, columns)), np.asarray(y)[rows]
     if task == "classification" and np.unique(target).size < 2:
         return []
     forest = ExtraTreesClassifier if task == "classification" else ExtraTreesRegressor
@@ -134,6 +133,11 @@ def _dense_part(table: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray
     if sparse.issparse(table):
         return table.tocsr()[rows][:, columns].toarray()
     if isinstance(table, RowBlocks):
-        return np.clip(table.take_rows(rows, columns).astype(float), -_LARGEST, _LARGEST)
-    part = np.asarray(move_to(table, xp=np, device="cpu"))[np.ix_(rows, columns)].astype(float)
-    return np.clip(part, -_LARGEST, _LARGEST)
+        return table.take_rows(rows, columns).astype(float)
+    return np.asarray(move_to(table, xp=np, device="cpu"))[np.ix_(rows, columns)].astype(float)
+
+
+def _in_units_of_largest(X: np.ndarray) -> np.ndarray:
+    """Columns divided by powers of two: forests take single precision, and compare values of a column only."""
+    _, exponents = np.frexp(np.fmax.reduce(np.abs(X), axis=0))
+    return np.ldexp(X, -exponents)

@@ -17,6 +17,7 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("durations", (timedelta, np.timedelta64)),
 )
 _LARGEST_INTEGER = 2**63
+_LARGEST_SIZE = 2.0**400  # of a quantity: sums of squares over any number of rows stay numbers
 _INSTEAD = {
     "dates": "give a quantity, such as days, (y - y.min()) / np.timedelta64(1, 'D'), or labels, such as years",
     "durations": "give a quantity, such as days, y / np.timedelta64(1, 'D')",
@@ -40,7 +41,23 @@ def check_target_values(values: np.ndarray) -> np.ndarray:
         raise ValueError(f"y holds {kind}; {_INSTEAD[kind]}")
     if values.dtype.kind == "u" and values.size and int(values.max()) >= _LARGEST_INTEGER:
         raise _too_large()
-    return _check_objects(values) if values.dtype.kind == "O" else values
+    if values.dtype.kind == "O":
+        values = _check_objects(values)
+    if values.dtype.kind == "f":
+        _check_size(values)
+    return values
+
+
+def _check_size(values: np.ndarray) -> None:
+    """Refuse quantities whose squares are lost, because they are too large or all too small."""
+    sizes = np.abs(values).ravel()
+    largest = sizes.max(initial=0.0)
+    if largest == 0 or 1 / _LARGEST_SIZE <= largest <= _LARGEST_SIZE:
+        return
+    row = int(sizes.argmax()) // (values.shape[1] if values.ndim == 2 else 1)
+    if largest > 1:
+        raise ValueError(f"y holds {largest:.3g} in row {row}, whose square overflows: mend it, or give other units")
+    raise ValueError(f"y holds nothing above {largest:.3g}, whose square vanishes: give other units")
 
 
 def _too_large() -> ValueError:

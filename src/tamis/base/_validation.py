@@ -16,7 +16,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
 from tamis._sklearn import check_sample_weight, get_namespace, is_numpy_namespace, move_to, num_samples, safe_indexing
-from tamis.base._raw_input import check_container
+from tamis.base._raw_input import check_container, check_two_dimensional, shown
 from tamis.base._target_values import check_target_values
 from tamis.engine import FileTable, RowBlocks
 from tamis.kernels.arrays.blocks import blocks, sum_entries
@@ -53,6 +53,7 @@ def check_table(
             "for instance of some of the rows"
         )
     _check_frame(X)
+    check_two_dimensional(X)
     if supervised and not several_targets:
         check_one_target(estimator, y)
     xp, _ = get_namespace(X)
@@ -71,6 +72,9 @@ def check_table(
     except (ValueError, TypeError) as error:
         if guilty := _non_numeric_columns(X):
             raise ValueError(f"{_enumerate_columns(guilty)} not numeric; {_ENCODE}") from error
+        first_line, _, more = str(error).partition("\n")
+        if more:  # scikit-learn shows the whole array
+            raise type(error)(f"{first_line.rstrip(':')}. Reshape your data: X needs rows x columns") from error
         raise
     table, target = checked if supervised else (checked, None)
     if sparse.issparse(table) and not table.has_canonical_format:  # entries that stand twice count as their sum
@@ -216,6 +220,13 @@ def split_rows(
         rows = np.empty((len(table), 0)) if isinstance(table, RowBlocks) else table  # of which only the number counts
         folds = list(splitter.split(rows, y, row_groups))
     except ValueError as error:
+        if "n_splits" in str(error) and "greater than" in str(error):
+            fewest = np.unique(y, return_counts=True)[1].min() if classifier else len(y)
+            of_what = "rows of a class" if classifier else "rows"
+            raise ValueError(
+                f"{splitter.get_n_splits()} folds cannot be made of {fewest} {of_what}: give fewer, such as cv=2, or "
+                "leave rare classes out"
+            ) from error
         if row_groups is None and "'groups' parameter" in str(error):
             name = type(splitter).__name__
             raise ValueError(f"{name} needs to know which rows belong together: fit(X, y, row_groups=...)") from error
@@ -290,7 +301,7 @@ def _check_frame(X: Any) -> None:
     schema = nw.from_native(X, eager_only=True).schema
     if not schema:
         raise ValueError("Found a table with 0 feature(s) (no columns): there is nothing to rank")
-    if dates := [f"'{name}'" for name, dtype in schema.items() if dtype.is_temporal()]:
+    if dates := [shown(name) for name, dtype in schema.items() if dtype.is_temporal()]:
         raise ValueError(f"{_enumerate_columns(dates)} not numeric but dates; {_ENCODE}")
 
 
@@ -298,12 +309,17 @@ def _non_numeric_columns(X: Any) -> list[str]:
     """Columns of a table that cannot be read as numbers."""
     if nw.dependencies.is_into_dataframe(X):
         frame = nw.from_native(X, eager_only=True)
-        return [f"'{name}'" for name in frame.columns if not _is_numeric(frame[name].to_numpy())]
+        return [shown(each.name) for each in frame.iter_columns() if not _holds_numbers(each)]
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
         if any(isinstance(value, dict) for value in X.flat):
             return []  # scikit-learn's TypeError says it already
         return [f"{j}" for j in range(X.shape[1]) if not _is_numeric(X[:, j])]
     return []
+
+
+def _holds_numbers(column: nw.Series[Any]) -> bool:
+    """Whether the column of a frame can be read as numbers: not where its cells are lists, records or objects."""
+    return not (column.dtype.is_nested() or column.dtype == nw.Binary) and _is_numeric(column.to_numpy())
 
 
 def _is_numeric(values: np.ndarray) -> bool:
@@ -410,7 +426,7 @@ def check_not_all_constant(X: Any, cause: str = "every column of X is constant")
 def _is_lost_to_rounding(column: np.ndarray) -> bool:
     """Whether a column varies by no more than the rounding of its largest value."""
     highest, lowest = np.fmax.reduce(column), np.fmin.reduce(column)
-    return bool(highest - lowest <= CONSTANT * max(abs(highest), abs(lowest)))
+    return bool(highest - lowest <= 2.0 * CONSTANT * max(abs(highest), abs(lowest)))
 
 
 def _varies(xp: Any, column: Any) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from tamis.cli._frame import Frame
+
+_STANDARD_ERROR = 2
 
 
 def require_polars(purpose: str) -> Any:
@@ -64,9 +67,27 @@ def _as_series(values: Any) -> Any:
 def panics_as_errors(polars: Any) -> Iterator[None]:
     """A damaged file can make polars panic, which is no Exception and would end the program with a traceback."""
     try:
-        yield
+        with _standard_error_put_aside():
+            yield
     except polars.exceptions.PanicException as error:
         raise ValueError("the file is damaged") from error
+
+
+@contextlib.contextmanager
+def _standard_error_put_aside() -> Iterator[None]:
+    """A panic prints where it happened, from a thread of its own, whatever becomes of it."""
+    try:
+        kept, nowhere = os.dup(_STANDARD_ERROR), os.open(os.devnull, os.O_WRONLY)
+    except OSError:  # closed already
+        yield
+        return
+    os.dup2(nowhere, _STANDARD_ERROR)
+    try:
+        yield
+    finally:
+        os.dup2(kept, _STANDARD_ERROR)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _values(series: Any) -> np.ndarray:

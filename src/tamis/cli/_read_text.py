@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,10 +55,10 @@ def read_tsv(path: Path, given: TextFormat) -> Frame:
 
 def find_layout(path: Path, suffix: str, given: TextFormat) -> TextLayout:
     """How the cells of a file that is too large to be read at once are written, from its first lines."""
-    head = _head(path)
     try:
+        head = _head(path)
         encoding = given.encoding or encoding_of_head(head).removesuffix("-sig")
-    except ValueError as error:
+    except (ValueError, OSError, EOFError, zlib.error) as error:
         raise ValueError(f"cannot read {path} as {suffix}: {error}") from None
     try:
         head = head.decode(encoding, errors="replace").encode()

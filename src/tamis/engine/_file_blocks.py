@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from numbers import Real
@@ -70,6 +71,15 @@ class TextLayout:
     text_columns: tuple[str, ...] = ()
 
 
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Whatever goes wrong in a file is said of it."""
+    try:
+        yield
+    except (arrow().ArrowException, OSError) as error:
+        raise ValueError(f"cannot read {path}: {str(error).partition(chr(10))[0]}") from error
+
+
 class FileTable:
     """Columns of files of one format whose rows stand below each other.
 
@@ -121,15 +131,17 @@ class FileTable:
         for path in self.paths[1:]:
             self.schema = common_schema(self.schema, self.paths[0], self._schema_of(path), path)
         self.schema = with_types(self.schema)
-        counts = [self._reader.count_rows(path, self.layout) for path in self.paths]
+        counts = [self._count_rows(path) for path in self.paths]
         if None not in counts:
             self.count(count or 0 for count in counts)
 
     def _schema_of(self, path: Path) -> Any:
-        try:
+        with _named(path):
             return self._reader.schema(path, self.layout)
-        except (arrow().ArrowException, OSError) as error:
-            raise ValueError(f"cannot read {path}: {str(error).partition(chr(10))[0]}") from error
+
+    def _count_rows(self, path: Path) -> int | None:
+        with _named(path):
+            return self._reader.count_rows(path, self.layout)
 
     @property
     def n_rows(self) -> int:

@@ -244,7 +244,8 @@ class EarlyStoppedScaling(ScalingRanker):
             model = self._model_of(part, done)
             outputs = model.decision_function(safe_indexing(unseen, model.features, axis=1))
             outputs = (outputs - problem.center) / problem.unit
-            wrong = classification_errors(outputs, truth) if is_classes else (outputs - truth)[:, 0] ** 2
+            with np.errstate(over="ignore"):  # of a held-out row far beyond the others: an infinite error
+                wrong = classification_errors(outputs, truth) if is_classes else (outputs - truth)[:, 0] ** 2
             errors.append(float(np.average(wrong, weights=problem.row_shares[test])))
             if len(errors) == self.max_iter:
                 break

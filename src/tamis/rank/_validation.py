@@ -91,7 +91,9 @@ def path_outputs(models: Sequence[LinearModel], table: Any) -> list[np.ndarray]:
     ever = np.unique(np.concatenate([model.features for model in models]))
     columns = safe_indexing(table, ever, axis=1)
     columns = np.asarray(columns.toarray() if hasattr(columns, "toarray") else columns, dtype=float)
-    return [columns[:, np.searchsorted(ever, model.features)] @ model.coef + model.intercept for model in models]
+    with np.errstate(over="ignore", invalid="ignore"):  # a row far beyond those of the training has infinite outputs
+        outputs = [columns[:, np.searchsorted(ever, model.features)] @ model.coef + model.intercept for model in models]
+        return [np.nan_to_num(each, nan=np.inf, posinf=np.inf, neginf=-np.inf) for each in outputs]
 
 
 def stay_at_last(errors: np.ndarray, size: int) -> np.ndarray:
@@ -109,9 +111,12 @@ def one_standard_error(errors: np.ndarray, weight: np.ndarray | None = None) -> 
     weight : ndarray of shape (n_folds,) or None
         How often each row of ``errors`` counts.
     """
-    mean = np.average(errors, axis=0, weights=weight)
+    with np.errstate(over="ignore"):
+        mean = np.average(errors, axis=0, weights=weight)
     total = len(errors) if weight is None else float(weight.sum())
-    variance = np.average((errors - mean) ** 2, axis=0, weights=weight)
+    deviations = np.where(np.isfinite(mean), errors - np.where(np.isfinite(mean), mean, 0.0), 0.0)
+    with np.errstate(over="ignore"):  # of errors on a row far beyond the others
+        variance = np.average(deviations**2, axis=0, weights=weight)
     spread = np.sqrt(variance / (total - 1)) if total > 1 else np.zeros_like(mean)
     best = int(np.argmin(mean))
     return mean, spread, best, int(np.flatnonzero(mean <= mean[best] + spread[best])[0])

@@ -147,6 +147,8 @@ class CrossValidation(StoppingRule, name="cross-validation"):
             scores = np.array(list(track(ranker, results, task_name="fold", total=len(folds))))
             finish(results)
         mean = scores.mean(axis=0)
+        if np.isnan(mean).any():
+            raise ValueError("a score of held-out rows is no number (NaN): give another scoring, or fewer folds")
         # one fold alone tells nothing of the spread
         error = scores.std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else np.zeros(sizes.size)
         best = int(np.argmax(mean))

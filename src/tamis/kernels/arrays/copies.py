@@ -18,6 +18,7 @@ from scipy import sparse
 
 from tamis.kernels.arrays.blocks import blocks
 from tamis.kernels.arrays.columns import Columns
+from tamis.kernels.arrays.scaling import may_lose_squares, rescale_columns
 from tamis.kernels.arrays.tolerances import Tolerance
 
 # Largest difference of the entries of two copies of unit norm. A unit or an offset that was changed costs a copy some
@@ -150,6 +151,8 @@ def _order_with_copies(X: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _correlate_with_random_vector(X: Any) -> np.ndarray:
     """Correlation of every column with one vector, each by itself: BLAS rounds differently from place to place."""
+    if may_lose_squares(X):
+        X = rescale_columns(X)
     vector = np.random.RandomState(0).standard_normal(X.shape[0])
     vector -= vector.mean()
     if sparse.issparse(X):

@@ -192,7 +192,8 @@ def center_columns(X: np.ndarray, *, scale: bool, share: bool = False) -> tuple[
         peak = np.abs(block).max(axis=0)
         varies = peak > CONSTANT * size
         unit = np.where(varies, peak, 1.0)  # squares of very large or very small units would not be finite
-        block *= varies / unit
+        block /= unit  # no product by one over it, which is infinite for the smallest numbers
+        block *= varies
         variance = np.mean(block * block, axis=0)
         if scale:
             block /= np.sqrt(np.where(varies, n_rows * variance, 1.0))

@@ -126,7 +126,8 @@ class PCALeverage(Ranker):
         decompose = partial(leverage_scores, Z, self.n_components)
         scores, variances = run_in_background(self, decompose, task_name="decompose")
         self.n_components_ = variances.size
-        self.explained_variance_ratio_ = min(float(variances.sum() / norm2.sum()), 1.0)
+        total = float(norm2.sum())
+        self.explained_variance_ratio_ = min(float(variances.sum()) / total, 1.0) if total else 0.0
         return Ranking.from_scores(candidates.sum_members(scores), rounding=TIE.of(Z))
 
 
