@@ -15,10 +15,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tests.adversary import arrays, files
+from tests.adversary import arrays, files, signals
 from tests.adversary.isolation import Attack, run_all
 
-KINDS = {"arrays": (arrays.make_attack, 0.5), "files": (files.make_attack, 0.5)}  # who makes them, and their share
+KINDS = {  # who makes them, and their share
+    "arrays": (arrays.make_attack, 0.45),
+    "files": (files.make_attack, 0.45),
+    "signals": (signals.make_attack, 0.1),
+}
 
 
 def attacks(n_cases: int, seed: int, kinds: list[str], only: int | None) -> Iterator[tuple[int, Attack]]:

@@ -1,9 +1,9 @@
 """Bad arrays: every method is fitted to tables, targets and weights that no one should have to expect.
 
 Each attack spoils a small table in one to three ways. What came of it is right if the method refuses in one line of its
-own words, or gives what it promises: an order without repetition, scores that are numbers, as many features as it says. Where the
-spoiled table holds what a plain one holds (another layout, another container, a mask for NaN), the answer must be that
-on the plain one, too.
+own words, or gives what it promises: an order without repetition, scores that are numbers, as many features as it says.
+Where the spoiled table holds what a plain one holds (another layout, another container, a mask for NaN), the answer
+must be that on the plain one, too.
 """
 
 from __future__ import annotations

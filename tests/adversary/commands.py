@@ -52,7 +52,7 @@ def run_command(arguments: Sequence[str], elsewhere: Path, stdin: Path | None = 
     streams = elsewhere / ".stdout", elsewhere / ".stderr"
     if stdin is not None:
         os.dup2(os.open(stdin, os.O_RDONLY), 0)
-        sys.stdin = open(0, closefd=False)
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 - the process ends with it
     with _redirected(1, streams[0]), _redirected(2, streams[1]):
         code = main(list(arguments))
     stdout, stderr = (path.read_bytes().decode(errors="surrogateescape") for path in streams)

@@ -1,9 +1,9 @@
 """Bad files: every reader is given tables that were damaged, or were never what they claim to be.
 
 A small table is written in one of the formats and spoiled: bytes are cut, flipped, moved or taken for other numbers,
-headers lie, cells hold what no cell should. Then a command reads it, within a limit of memory. It may answer, or refuse
-in one line; it may not crash, leave files behind, run what is in the file, or pass on control characters. Where only the
-writing differs (line ends, encodings, quotes, compression), the answer must be that on the plain table.
+headers lie, cells hold what no cell should. Then a command reads it, within a limit of memory. It may answer, or
+refuse in one line; it may not crash, leave files behind, run what is in the file, or pass on control characters. Where
+only the writing differs (line ends, encodings, quotes, compression), the answer must be that on the plain table.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tamis.cli._write import _HOST
+from tamis.base._written_whole import _HOST
 
 SECONDS = 60  # that no refusal takes, however slow the machine is
 MEMORY = 4 * 2**30  # bytes of address space, less than a table of names of what headers claim

@@ -19,7 +19,7 @@ from joblib import delayed
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from tamis.base import SentOnce, open_parallel
+from tamis.base import SentOnce, open_parallel, remove_abandoned_parts, written_whole
 
 Row = dict[str, Any]
 
@@ -48,6 +48,7 @@ class ResultsFile:
         self._lines: dict[str, str] = {}
         self._seen: tuple[int, ...] | None = None  # of the file, as this process knows it
         with _locked(self.path.parent):
+            remove_abandoned_parts(self.path)
             if self.path.exists():
                 self._read()
             else:
@@ -95,17 +96,9 @@ class ResultsFile:
         self._seen = _identify(self.path)
 
     def _write(self) -> None:
-        """Write beside the destination and move there: a reader finds the old file or the new one, always whole."""
-        part = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
-        try:
-            with open(part, "w", encoding="utf-8") as file:
-                file.write("\n".join([json.dumps(_HEADER), *self._lines.values()]) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, self.path)
-        except BaseException:  # Ctrl-C too
-            part.unlink(missing_ok=True)
-            raise
+        """A reader finds the old file or the new one, always whole."""
+        with written_whole(self.path) as part, open(part, "x", encoding="utf-8") as file:
+            file.write("\n".join([json.dumps(_HEADER), *self._lines.values()]) + "\n")
         self._seen = _identify(self.path)
 
 

@@ -23,6 +23,7 @@ from tamis.base._rules import StoppingRule, rankings_at, rule_class, rule_names
 from tamis.base._sequential import SequentialRanker
 from tamis.base._validation import split_rows
 from tamis.base._weighted import WeightedRanker
+from tamis.base._written_whole import remove_abandoned_parts, written_whole
 
 __all__ = [
     "CAPABILITIES",
@@ -66,6 +67,7 @@ __all__ = [
     "predictions",
     "rankings_at",
     "read_groups",
+    "remove_abandoned_parts",
     "rule_class",
     "rule_names",
     "run_in_background",
@@ -74,4 +76,5 @@ __all__ = [
     "split_rows",
     "track",
     "weight_parameters",
+    "written_whole",
 ]

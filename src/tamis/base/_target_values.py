@@ -51,7 +51,7 @@ def check_target_values(values: np.ndarray) -> np.ndarray:
 def _check_size(values: np.ndarray) -> None:
     """Refuse quantities whose squares are lost, because they are too large or all too small."""
     sizes = np.abs(values).ravel()
-    largest = sizes.max(initial=0.0)
+    largest = float(sizes.max(initial=0.0))  # a Python float compares with half precision, whose range is smaller
     if largest == 0 or 1 / _LARGEST_SIZE <= largest <= _LARGEST_SIZE:
         return
     row = int(sizes.argmax()) // (values.shape[1] if values.ndim == 2 else 1)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tamis.base import PERMUTED_COPIES, ROWS, Ranker
+from tamis.base import PERMUTED_COPIES, ROWS, Ranker, written_whole
 from tamis.base._row_blocks import TAKE_ROW_BLOCKS
 from tamis.cli._dask_frames import read_in_dask
 from tamis.cli._environment import Environment
@@ -28,7 +28,6 @@ from tamis.cli._read import check_source, format_suffix
 from tamis.cli._read_text import TextFormat, find_layout
 from tamis.cli._sources import NO_ROWS, STANDARD_INPUT, find_files
 from tamis.cli._table import LARGEST_WHOLE, Columns, Parts, as_groups, as_target, as_weights, find_parts
-from tamis.cli._write import written_whole
 
 if TYPE_CHECKING:
     from tamis import TableSelector

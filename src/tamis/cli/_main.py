@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from typing import NoReturn, TextIO
 
 from tamis.cli._environment import INTERRUPTED, Environment
-from tamis.cli._messages import in_options, warning_text
+from tamis.cli._messages import in_options, shorten, warning_text
 from tamis.cli._parser import parse
 
 SUCCESS, FAILURE, BAD_INPUT = 0, 1, 2
 TERMINATED = 143  # as shells have it
+LONGEST_MESSAGE = 1200  # characters, long enough for the longest of ours
 
 
 def run() -> NoReturn:
@@ -69,10 +70,10 @@ def main(args: Sequence[str] | None = None, env: Environment | None = None) -> i
 
 
 def _describe(error: Exception) -> str:
-    """The message alone where it was written for people, with its type where it was not."""
+    """The message alone where it was written for people, with its type where it was not; the ends of an endless one."""
     if isinstance(error, ValueError | ImportError) and str(error):
-        return in_options(str(error))
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return shorten(in_options(str(error)), LONGEST_MESSAGE)
+    return f"{type(error).__name__}: {shorten(str(error), LONGEST_MESSAGE)}" if str(error) else type(error).__name__
 
 
 @contextlib.contextmanager

@@ -18,6 +18,12 @@ _RULE_REFUSED = re.compile(
 _ADVICE = re.compile(r"\. ((?:A forest on|More rows).*)", re.DOTALL)
 
 
+def shorten(text: str, longest: int = 100) -> str:
+    """The text itself, or its two ends where it is too long to be read."""
+    half = longest // 2
+    return text if len(text) <= longest else f"{text[:half]} ... {text[-half:]}"
+
+
 def kebab(class_name: str) -> str:
     """``GramSchmidt`` -> ``gram-schmidt``, ``L1SVM`` -> ``l1-svm``."""
     return _WORD_START.sub("-", class_name).lower()

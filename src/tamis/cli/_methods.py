@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 import tamis
 from tamis.base import Ranker, StoppingRule, rule_class, rule_names
 from tamis.cli._catalog import CATALOG
-from tamis.cli._messages import kebab
+from tamis.cli._messages import kebab, shorten
 from tamis.cli._names_elsewhere import RULES, equivalent, suggest_command
 from tamis.cli._naming import suggest
 
@@ -250,10 +250,10 @@ def parse_parameters(
     for setting in params:
         name, equals, text = setting.partition("=")
         if name in reserved:
-            raise ValueError(f"{option} {setting}: use {reserved[name]}")
+            raise ValueError(f"{option} {shorten(setting)}: use {reserved[name]}")
         if not equals or name not in known:
-            problem = f"{owner} has no parameter '{name}'" if equals else "write it as NAME=VALUE"
-            raise ValueError(f"{option} {setting}: {problem}; {owner} takes {', '.join(known) or 'none'}")
+            problem = f"{owner} has no parameter '{shorten(name)}'" if equals else "write it as NAME=VALUE"
+            raise ValueError(f"{option} {shorten(setting)}: {problem}; {owner} takes {', '.join(known) or 'none'}")
         parsed[name] = _value(text)
     return parsed
 

@@ -6,8 +6,9 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+from tamis.base import written_whole
 from tamis.cli._naming import enumerate_names
-from tamis.cli._write import check_permissions, written_whole
+from tamis.cli._write import check_permissions
 
 _SUFFIX = ".skops"
 _OURS = ("tamis.", "sklearn.")  # skops itself vouches for most of scikit-learn's types, not for its trees

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import os
-import platform
-import re
-import secrets
-import stat
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
 
+from tamis.base import written_whole
 from tamis.cli._frame import Frame, kind
 from tamis.cli._naming import columns_hold
 from tamis.cli._polars import require_polars, to_polars
 from tamis.cli._table import Table
-
-_HOST = re.sub(r"\W", "", platform.node()) or "here"
 
 
 def check_destination(path: Path, sources: Sequence[Path]) -> None:
@@ -68,46 +62,6 @@ def write(path: Path, table: Table, features: Collection[str]) -> None:
     """
     with written_whole(path) as part, open(part, "xb") as file:
         _WRITERS[path.suffix.lower()](file, table.features.keep(features), table)
-
-
-@contextlib.contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """A path beside ``path`` to write to, moved there when the file is complete.
-
-    A link stays one, a file keeps its mode, and what a run that was killed has left beside it is taken away.
-    """
-    path = Path(os.path.realpath(path))
-    _remove_abandoned(path)
-    part = path.with_name(f".{path.name}.{_HOST}-{os.getpid()}-{secrets.token_hex(4)}.part")
-    try:
-        yield part
-        if path.exists():
-            part.chmod(stat.S_IMODE(path.stat().st_mode))
-        os.replace(part, path)
-    except BaseException:  # Ctrl-C too
-        part.unlink(missing_ok=True)
-        raise
-
-
-def _remove_abandoned(path: Path) -> None:
-    """Parts of this file whose processes, of this machine, have ended; folders may be shared with others."""
-    pattern = re.compile(rf"\.{re.escape(path.name)}\.{_HOST}-(\d+)-[0-9a-f]+\.part")
-    for each in path.parent.iterdir():
-        if (found := pattern.fullmatch(each.name)) and not _is_running(int(found[1])):
-            with contextlib.suppress(OSError):
-                each.unlink()
-
-
-def _is_running(process: int) -> bool:
-    if os.name != "posix":  # where there is no way to ask without harm
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # another user's
-        return True
-    return process != os.getpid()
 
 
 def _columns(features: Frame, table: Table) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import os
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
+
+from tamis.base import remove_abandoned_parts, written_whole
 
 _SECONDS = 10.0  # between two writes
 _MARK = b"tamis checkpoint, sha256 "
@@ -101,7 +102,10 @@ class Checkpoint:
         Where the seed is not free, a run with another one is another run.
         """
         self._seed = seed
-        if self.path is None or not self.path.exists():
+        if self.path is None:
+            return seed, None
+        remove_abandoned_parts(self.path)  # here, for a run that is over soon never writes its state
+        if not self.path.exists():
             return seed, None
         try:
             saved = self._load(io.BytesIO(_checked(self.path.read_bytes())))
@@ -123,19 +127,14 @@ class Checkpoint:
         return self.path is not None and time.monotonic() - self._written >= _SECONDS
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write to a temporary file beside it, then rename: there is never half a file."""
+        """Write the state, whole or not at all."""
         if self.path is None:
             return
-        partial = self.path.with_name(f"{self.path.name}.{os.getpid()}-{threading.get_ident()}.partial")
-        try:
-            content = io.BytesIO()
-            self._dump({"fingerprint": self.fingerprint, "seed": self._seed, "state": state}, content)
-            with partial.open("wb") as file:
-                file.write(content.getbuffer())
-                file.write(_trailer(content.getbuffer()))
-            os.replace(partial, self.path)
-        finally:
-            partial.unlink(missing_ok=True)
+        content = io.BytesIO()
+        self._dump({"fingerprint": self.fingerprint, "seed": self._seed, "state": state}, content)
+        with written_whole(self.path) as part, open(part, "xb") as file:
+            file.write(content.getbuffer())
+            file.write(_trailer(content.getbuffer()))
         self._written = time.monotonic()
 
     def discard(self) -> None:
