@@ -8,7 +8,7 @@ ALL := --editable '.[neural,plot,cli,scale,signal]'
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -q
 
-.PHONY: demo test check lint coverage test-slow test-oldest bench wheel clean
+.PHONY: demo test check lint coverage test-slow test-oldest adversary bench wheel clean
 
 demo: .venv/core
 	$(BIN)/python -m tamis demo
@@ -35,6 +35,11 @@ test-slow: .venv/all
 # The suite with the lowest versions that pyproject.toml names
 test-oldest: .venv-oldest/all
 	$(ONE_THREAD) .venv-oldest/bin/python -m pytest -q -n 2 -W default
+
+# Thousands of bad files, arrays and signals; the seed is printed: make adversary CASES=20000 SEED=1
+CASES ?= 5000
+adversary: .venv/all
+	$(ONE_THREAD) $(BIN)/python -m tests.adversary --cases $(CASES) $(if $(SEED),--seed $(SEED))
 
 bench: .venv/peers
 	$(BIN)/python -m bench all --record

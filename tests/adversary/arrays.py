@@ -622,9 +622,9 @@ def _what_differs(method: Ranker, case: Case, found: Ranker | None) -> str:
     return "" if is_tie else f"order {found.order_} and scores {ours}, on a plain table {plain.order_} and {theirs}"
 
 
-def make_attack(rng: np.random.Generator) -> Attack:
-    """A method, a table, and what is done to it."""
-    name = str(rng.choice(sorted(ARGUMENTS)))
+def make_attack(rng: np.random.Generator, index: int) -> Attack:
+    """A method, each in its turn, a table, and what is done to it."""
+    name = sorted(ARGUMENTS)[index % len(ARGUMENTS)]
     arguments = ARGUMENTS[name][rng.integers(len(ARGUMENTS[name]))]
     method = getattr(tamis, name)
     state = rng.bit_generator.state
@@ -639,4 +639,4 @@ def make_attack(rng: np.random.Generator) -> Attack:
         return wrong and f"{', '.join(case.done)}: {wrong}"
 
     shown = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
-    return Attack("arrays", f"{name}({shown})", act)
+    return Attack("arrays", name, f"{name}({shown})", act)

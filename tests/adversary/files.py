@@ -123,6 +123,8 @@ WRITERS: dict[str, Callable[[pl.DataFrame], bytes]] = {
     ".arff": to_arff,
 }
 TEXT = (".csv", ".tsv", ".svm", ".arff")
+SAME_TEXT = "text written in another way"
+TURNS = (*WRITERS, ".csv", SAME_TEXT)
 
 
 # mutations of bytes
@@ -572,9 +574,8 @@ def _give(rng: np.random.Generator, folder: Path, suffix: str, data: bytes) -> t
     return [*make_command(rng, given), *(["--glob"] if rng.random() < 0.05 else [])], None
 
 
-def attack_reader(rng: np.random.Generator, folder: Path) -> str:
+def attack_reader(rng: np.random.Generator, suffix: str, folder: Path) -> str:
     """Give a bad file to a command."""
-    suffix = str(rng.choice(list(WRITERS), p=[0.25, 0.08, 0.13, 0.1, 0.11, 0.06, 0.1, 0.09, 0.08]))
     done, data = spoil(rng, suffix, make_table(rng))
     arguments, stdin = _give(rng, folder, suffix, data)
     out = next((arguments[i + 1] for i, each in enumerate(arguments) if each == "--out"), "")
@@ -621,14 +622,14 @@ def attack_writing(rng: np.random.Generator, folder: Path) -> str:
     return "" if ours == theirs else f"{suffix}, {name}: keeps {ours}, as plain text {theirs}"
 
 
-def make_attack(rng: np.random.Generator) -> Attack:
-    """A reader, and a file that is not fit for it."""
-    state, is_same = rng.bit_generator.state, rng.random() < 0.1
+def make_attack(rng: np.random.Generator, index: int) -> Attack:
+    """A reader, each in its turn, and a file that is not fit for it; or text that is only written in another way."""
+    suffix = TURNS[index % len(TURNS)]
+    state = rng.bit_generator.state
 
     def act(folder: Path) -> str:
         own = np.random.default_rng()
         own.bit_generator.state = state
-        own.random()
-        return attack_writing(own, folder) if is_same else attack_reader(own, folder)
+        return attack_writing(own, folder) if suffix == SAME_TEXT else attack_reader(own, suffix, folder)
 
-    return Attack("files", "another way to write it" if is_same else "a bad file", act)
+    return Attack("files", suffix, suffix if suffix == SAME_TEXT else f"a bad {suffix} file", act)

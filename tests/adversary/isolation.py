@@ -28,6 +28,7 @@ class Attack:
     """What is tried. ``act`` is given a folder of its own and returns what went wrong, "" if nothing did."""
 
     kind: str
+    subject: str  # the method, the format or the job that is attacked
     name: str
     act: Callable[[Path], str]
 

@@ -8,13 +8,31 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.linear_model import Ridge
+from sklearn.svm import SVC, SVR
 
 import tamis
-from tamis import AutoSelector, CorrelationScore, FisherScore, GramSchmidt, ModelImportance, ReliefF, TableSelector
+from tamis import (
+    RFE,
+    AutoSelector,
+    CorrelationScore,
+    FisherScore,
+    FloatingSelection,
+    ForwardLeastSquares,
+    GramSchmidt,
+    Lasso,
+    ModelImportance,
+    ReliefF,
+    ScalingFactors,
+    SensitivityRanking,
+    TableSelector,
+)
+from tamis.assess import knn_accuracy, redundancy
 from tamis.assess._results_file import ResultsFile
 from tamis.rank import _checkpoint
 from tamis.rank._checkpoint import Checkpoint
 from tamis.stop import Probe
+from tamis.table import check_table
 from tamis.testing.instances import ARGUMENTS
 
 N_ROWS, N_COLUMNS = 60, 8
@@ -157,6 +175,7 @@ def test_no_changed_bit_of_a_checkpoint_is_taken_for_a_state(tmp_path):
 
 WRITER = """
 import sys
+from tamis.assess import knn_accuracy, redundancy
 from tamis.assess._results_file import ResultsFile
 file = ResultsFile(sys.argv[1])
 for task in range(25):
@@ -171,3 +190,72 @@ def test_processes_that_write_to_one_file_of_results_keep_the_tasks_of_each_othe
     file = ResultsFile(path)
     assert all(file.rows(f"{name} {task}", "same") for name in "ab" for task in range(25))
     assert [entry.name for entry in tmp_path.iterdir()] == ["results.jsonl"]
+
+
+MODELS = (ModelImportance, SensitivityRanking, FloatingSelection, RFE)
+
+
+@pytest.mark.parametrize("method", MODELS)
+def test_targets_that_a_model_cannot_learn_are_refused_in_the_same_words(method):
+    X = table()[0]
+    labels, quantities = np.array(["a", "b"])[np.arange(len(X)) % 2], np.arange(len(X)) + 0.5
+    with pytest.raises(ValueError, match="y holds one class only"):
+        method(SVC(kernel="linear"), stop=2).fit(X, np.ones(len(X), dtype=int))
+    with pytest.raises(ValueError, match="y holds quantities, and estimator=SVC needs classes; "):
+        method(SVC(kernel="linear"), stop=2).fit(X, quantities)
+    with pytest.raises(ValueError, match="y holds labels"):
+        method(SVR(kernel="linear"), stop=2).fit(X, labels)
+
+
+def test_a_model_that_was_trained_before_does_not_look_at_the_target():
+    X, y = table()
+    model = SVC(kernel="linear").fit(X, y > np.median(y))
+    SensitivityRanking(model, stop=2).fit(X, np.zeros(len(X)))
+
+
+def test_a_plateau_counts_the_features_that_a_method_selects_not_those_it_was_asked_for():
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(size=(2, 14))
+    X, y = np.column_stack([one, one, one, other, one]), np.arange(14) % 3
+    found = ScalingFactors(stop="fit-plateau", radius="ball", discard="second-order").fit(X, y)
+    assert found.n_features_ == found.support_.sum() == found.stop_.n_features
+    assert (found.stop_.curve_at <= found.order_.size).all()
+
+
+def test_judgments_do_not_depend_on_units():
+    X, y = table()
+    large = np.ldexp(X, 900)
+    assert knn_accuracy(large, y) == knn_accuracy(X, y)
+    assert [each.alternatives for each in redundancy(large)] == [each.alternatives for each in redundancy(X)]
+    classes = np.tile(y, 5)
+    leak = {"leak": np.ldexp(np.where(classes, 3.0, 1.0) + np.arange(300) / 1000, 900)}
+    assert check_table(leak, classes).codes() == ["leak"]
+
+
+def test_records_are_no_table_to_check():
+    with pytest.raises(ValueError, match=r"structured array of the fields .a.: give pandas.DataFrame"):
+        check_table(np.zeros(5, dtype=[("a", float)]))
+
+
+@pytest.mark.parametrize("exponent", [-900, -565, 531, 900])
+@pytest.mark.parametrize("method", [CorrelationScore, ForwardLeastSquares, GramSchmidt, RFE, ReliefF, Lasso])
+def test_units_of_the_target_do_not_matter(method, exponent):
+    X, y = table()
+    quantity = X[:, 4] + 0.5 * X[:, 2] + 0.1 * y
+    expected = method(stop=3, task="regression").fit(X, quantity)
+    found = method(stop=3, task="regression").fit(X, np.ldexp(quantity, exponent))
+    np.testing.assert_array_equal(found.order_, expected.order_)
+
+
+@pytest.mark.parametrize("exponent", [-900, 900])
+def test_models_of_users_are_not_given_quantities_whose_squares_are_lost(exponent):
+    X, y = table()
+    with pytest.raises(ValueError, match=r"y holds .* square .*: .*give other units"):
+        ModelImportance(Ridge(), stop=2).fit(X, np.ldexp(X[:, 4] + y, exponent))
+
+
+def test_units_of_several_targets_do_not_matter():
+    X, _ = table()
+    expected = GramSchmidt(stop=3).fit(X, X[:, [4, 2]])
+    found = GramSchmidt(stop=3).fit(X, np.ldexp(X[:, [4, 2]], [900, -900]))
+    np.testing.assert_array_equal(found.order_, expected.order_)

@@ -14,6 +14,7 @@ from tamis.base import Ranking
 from tamis.base._validation import known_names
 from tamis.kernels.arrays.columns import as_columns, to_numpy
 from tamis.kernels.arrays.correlations import squared_correlations
+from tamis.kernels.arrays.scaling import rescale_columns
 from tamis.kernels.arrays.tolerances import ROUNDING
 
 
@@ -118,7 +119,7 @@ def redundancy(
     kept = as_support(support, table.shape[1])
     names = _settle_names(table.shape[1], feature_names, table_names, support)
     rounding = 10 * ROUNDING.of(table)  # squares, and means up to a hundred spreads, cost a digit
-    columns = as_columns(table)
+    columns = as_columns(rescale_columns(table))
     varies = to_numpy(columns.norm2) > 0
     covered = ~varies
     covered[kept] = True

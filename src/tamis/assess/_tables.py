@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from tamis._sklearn import get_namespace, safe_indexing
 from tamis.base._validation import check_table, known_names
-from tamis.kernels.arrays.scaling import scale_columns, standard_deviations
+from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, scale_columns, standard_deviations
 
 
 class _Reader(BaseEstimator):
@@ -48,6 +48,8 @@ def kept_columns(X: Any, kept: np.ndarray, X_test: Any, *, standardize: bool) ->
     """The kept columns of both tables, in units of their standard deviation over ``X`` if ``standardize``."""
     tables: list[Any] = [None if table is None else safe_indexing(table, kept, axis=1) for table in (X, X_test)]
     if standardize:
+        exponents = overflow_exponents(tables[0])
+        tables = [None if table is None else ldexp_columns(table, exponents) for table in tables]
         deviations = standard_deviations(tables[0])
         if not sparse.issparse(X):  # distances keep their digits where the mean is much larger than the deviation
             origin = tables[0][:1, :]

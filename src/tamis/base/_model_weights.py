@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
+from sklearn.base import is_regressor
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
+
+from tamis.base._target_values import check_squares
 
 
 def weight_parameters(estimator: Any, sample_weight: np.ndarray | None) -> dict[str, np.ndarray]:
@@ -35,13 +38,18 @@ def weight_parameters(estimator: Any, sample_weight: np.ndarray | None) -> dict[
 
 
 def fit_weighted(estimator: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None) -> Any:
-    """Fit an estimator, with weights of the rows if there are any; refuses one whose ``fit`` takes none."""
+    """Fit an estimator, with weights of the rows if there are any; refuses one whose ``fit`` takes none.
+
+    Quantities whose squares are lost are refused, too: few models rescale them.
+    """
     parameters = weight_parameters(estimator, sample_weight)
     if sample_weight is not None and not parameters:
         raise ValueError(
             f"sample_weight is given, but estimator={estimator!r} takes none in fit; leave it out, or, with metadata "
             "routing, call set_fit_request(sample_weight=True) on the steps that take it"
         )
+    if is_regressor(estimator) and y.dtype.kind == "f":
+        check_squares(y)
     return estimator.fit(X, y, **parameters)
 
 

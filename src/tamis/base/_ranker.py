@@ -46,6 +46,7 @@ from tamis.base._row_blocks import (
 from tamis.base._row_sample import draw_rows_of_blocks
 from tamis.base._rules import StoppingRule, rule_class
 from tamis.base._summary import as_frame, as_html, summary_columns
+from tamis.base._target_values import check_explained_by
 from tamis.base._validation import (
     check_array_library,
     check_not_all_constant,
@@ -238,6 +239,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
                 self._frame_library = library
             X, y, sample_weight = self._validate(X, y, sample_weight)
             self.task_ = self._find_task(y)
+            if y is not None and (model := self._model_to_fit()) is not None:
+                check_explained_by(model, np.asarray(y))
             candidates = self._make_candidates(X, y, sample_weight)
             if isinstance(candidates, GroupCandidates):
                 candidates.noun = self._group_noun
@@ -276,6 +279,11 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
                 f"row_groups changes nothing: neither {type(self).__name__} nor {type(rule).__name__} splits rows; "
                 "give it with stop=CrossValidation(), or to a method that has a parameter cv"
             )
+
+    def _model_to_fit(self) -> BaseEstimator | None:
+        """The user's model that is to learn the target, if there is one."""
+        estimator = self.get_params(deep=False).get("estimator") if self.supervised else None
+        return estimator if isinstance(estimator, BaseEstimator) else None
 
     def _find_task(self, y: np.ndarray | None) -> str:
         """What the target is taken for: "classification", "regression", or "unsupervised" where it is not looked at."""

@@ -8,6 +8,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.utils.multiclass import type_of_target
+
+from tamis.kernels.arrays.targets import encode_classes
 
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("numbers", (Real, Decimal, np.bool_)),
@@ -43,12 +47,33 @@ def check_target_values(values: np.ndarray) -> np.ndarray:
         raise _too_large()
     if values.dtype.kind == "O":
         values = _check_objects(values)
-    if values.dtype.kind == "f":
-        _check_size(values)
     return values
 
 
-def _check_size(values: np.ndarray) -> None:
+def check_explained_by(estimator: BaseEstimator, y: np.ndarray) -> None:
+    """Refuse targets that a user's model cannot learn, in one kind of words for all models.
+
+    Parameters
+    ----------
+    estimator : classifier, regressor, or any other, which is not asked
+    y : ndarray
+        One target or several; of several none is looked at.
+    """
+    name = type(estimator).__name__
+    if y.ndim > 1:
+        return
+    if is_classifier(estimator):
+        if type_of_target(y).startswith("continuous"):
+            raise ValueError(
+                f"y holds quantities, and estimator={name} needs classes; give a regressor, or classes as whole "
+                "numbers or text in place of continuous values"
+            )
+        encode_classes(y)
+    elif is_regressor(estimator) and y.dtype.kind not in "fiub":
+        raise ValueError(f"y holds labels, and estimator={name} is for quantities: give a classifier, or numbers")
+
+
+def check_squares(values: np.ndarray) -> None:
     """Refuse quantities whose squares are lost, because they are too large or all too small."""
     sizes = np.abs(values).ravel()
     largest = float(sizes.max(initial=0.0))  # a Python float compares with half precision, whose range is smaller

@@ -108,20 +108,23 @@ class FITPlateau(StoppingRule, name="fit-plateau"):
         return replace(decision, ranking=rankings[decision.n_features])
 
     def _search_sizes(self, curve: _Curve, ranker: Ranker, y: np.ndarray | None) -> dict[int, Ranking]:
-        """Rankings by sizes 1, 2, 4, ... until FIT is within the tolerance, and then by bisection.
+        """Rankings at sizes 1, 2, 4, ... until FIT is within the tolerance, and then by bisection; by their own size.
 
-        FIT need not grow with the size, but nearly does: a size between two that fail is not looked at.
+        FIT need not grow with the size, but nearly does: a size between two that fail is not looked at. A method may
+        select fewer than it is asked for.
         """
         found: dict[int, Ranking] = {}
 
         def is_enough(size: int) -> bool:
-            found[size] = ranker.rank_top(curve.candidates, y, size)
-            curve.measure_set(found[size].order[:size], size)
-            return curve.at[size] >= curve.plateau - self.tolerance
+            ranking = ranker.rank_top(curve.candidates, y, size)
+            selected = ranking.order[:size]
+            found[selected.size] = ranking
+            curve.measure_set(selected)
+            return curve.at[selected.size] >= curve.plateau - self.tolerance
 
         enough, most = max(1, curve.candidates.keep.size), curve.candidates.n_rankable
         too_few = enough - 1
-        while not is_enough(enough) and enough <= found[enough].order.size and enough < most:
+        while not is_enough(enough) and enough in found and enough < most:
             too_few, enough = enough, min(2 * enough, most)
         while enough - too_few > (enough // 10 if enough > _EACH else 1):
             middle = (too_few + enough) // 2
@@ -173,11 +176,12 @@ class _Curve:
         self.at |= dict(zip(sizes.tolist(), measured, strict=False))
         self.plateau = max(self.plateau, *self.at.values())
 
-    def measure_set(self, members: np.ndarray, size: int) -> None:
-        """FIT of the set that a method selects at one size."""
+    def measure_set(self, members: np.ndarray) -> None:
+        """FIT of a set that a method selects."""
         columns = self.candidates.columns_of(members)
-        [self.at[size]] = fit_along(self.table, columns, [columns.size], self.gram, self.n_neighbors)
-        self.plateau = max(self.plateau, self.at[size])
+        [fit] = fit_along(self.table, columns, [columns.size], self.gram, self.n_neighbors)
+        self.at[members.size] = fit
+        self.plateau = max(self.plateau, fit)
 
 
 def tried_sizes(most: int, least: int = 1) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from tamis._sklearn import StrOptions, validate_params
+from tamis.base._raw_input import check_container, check_two_dimensional
 from tamis.kernels.arrays.targets import infer_task
 from tamis.table._check_columns import check_columns, skipped_columns
 from tamis.table._check_target import check_leaks, check_missingness, check_target
@@ -93,4 +94,6 @@ def _sample(n_rows: int, most: int) -> tuple[np.ndarray, str]:
 def _read(X: Any) -> Source:
     if isinstance(X, Mapping) or nw.dependencies.is_into_dataframe(X):
         return read_source(X)
+    X = check_container(X)
+    check_two_dimensional(X)
     return read_source(check_array(X, dtype=None, ensure_all_finite=False))

@@ -13,7 +13,6 @@ from tamis.table._findings import Finding
 from tamis.table._source import Source
 
 _MOST_NAMED = 5
-_LARGEST = 1e38  # trees read single precision
 _FEWEST_ROWS = 5  # of a class, and of rows with and without a value
 _LEAK = 0.99  # share of the target that one column explains on other rows
 _MOST_TREES = 100  # columns that are looked at closely
@@ -141,9 +140,8 @@ def _most_correlated(source: Source, y: np.ndarray, task: str) -> list[int]:
 def _explained_by_tree(values: np.ndarray, y: np.ndarray, task: str, halves: list[np.ndarray]) -> float:
     """Share of the target that a tree on one column explains on the other half of the rows, the worse of both."""
     tree = DecisionTreeClassifier if task == "classification" else DecisionTreeRegressor
-    shares = []
+    shares, values = [], rankdata(values, axis=0, nan_policy="omit")  # which splits depend on alone, in any units
     for train, test in (halves, halves[::-1]):
-        values = np.clip(values, -_LARGEST, _LARGEST)
         predicted = tree(min_samples_leaf=2, random_state=0).fit(values[train], y[train]).predict(values[test])
         shares.append(_share(predicted, y[test], task))
         if shares[-1] < _LEAK:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+
+from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, rescale_safely
 
 _MOST_INTEGER_CLASSES = 20
 _FIRST = 1000  # values that mostly tell a quantity
@@ -32,6 +34,10 @@ class Target:
     values: np.ndarray
     classes: np.ndarray | None = None
     scale: np.ndarray | None = None
+
+    def in_safe_units(self) -> Target:
+        """The same, divided by a power of two where squares of its values would be lost."""
+        return replace(self, values=rescale_safely(self.values))
 
 
 def infer_task(y: np.ndarray) -> str:
@@ -106,8 +112,10 @@ def encode_target(y: np.ndarray, task: str = "auto") -> Target:
     """
     if y.ndim == 2:
         values = _several_quantities(y, task)
-        scale = values.std(axis=0)
-        return Target(values / scale, scale=scale)
+        exponents = overflow_exponents(values)
+        safe = ldexp_columns(values, exponents)
+        unit = safe.std(axis=0)
+        return Target(safe / unit, scale=unit if exponents is None else np.ldexp(unit, exponents))
     task = infer_task(y) if task == "auto" else task
     if task == "regression":
         if y.dtype.kind not in "fiub":

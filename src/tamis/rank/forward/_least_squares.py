@@ -112,7 +112,7 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
 
     def encode_target(self, y: np.ndarray) -> np.ndarray:
         """The target as columns: the quantity, or indicators of the classes."""
-        return encode_target(y, self.task).values
+        return encode_target(y, self.task).in_safe_units().values
 
     def search(
         self, candidates: Candidates, values: np.ndarray, *, in_rows: bool = False
@@ -138,7 +138,7 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
     def _steps(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState, n_top: int | None
     ) -> Iterator[Step]:
-        target = encode_target(np.asarray(y), self.task)
+        target = encode_target(np.asarray(y), self.task).in_safe_units()
         columns, values = self._columns(candidates, target.values)
         self._set_null_model(columns, target, candidates.sample_weight)
         is_open = n_top is None  # a rule decides, and may ask for the shape of residuals

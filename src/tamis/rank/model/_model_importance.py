@@ -265,10 +265,6 @@ class ModelImportance(WeightedRanker):
         inputs = distinct_inputs(candidates, in_place=names_columns(model))
         check_learned_columns(model, candidates.column_names)
         inputs = replace(inputs, table=as_the_library_reads(model, inputs.table))
-        if task == "regression" and y.dtype.kind not in "fiub":
-            raise ValueError(
-                f"y holds labels, and estimator={type(model).__name__} is for quantities: give one for classes"
-            )
         if library_of(model) == "xgboost" and task == "classification":
             y = encode_classes(y)[1]
         kind = self._kind_before_fit(model)

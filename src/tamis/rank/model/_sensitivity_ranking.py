@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from tamis._sklearn import Interval, StrOptions
@@ -167,6 +167,10 @@ class SensitivityRanking(NetworkRanker):
     def _is_trained(self) -> bool:
         """Whether a model is given that is taken as it is."""
         return self.estimator is not None and (not is_model(self.estimator) or is_fitted(self.estimator))
+
+    def _model_to_fit(self) -> BaseEstimator | None:
+        """As for every ranker; a model that was trained before does not look at the target."""
+        return None if self._is_trained() else super()._model_to_fit()
 
     def _takes_missing(self) -> bool:
         """Where the given scikit-learn model does."""

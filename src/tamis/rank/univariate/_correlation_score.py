@@ -118,7 +118,7 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
         self.groups = groups
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
-        target = encode_target(np.asarray(y), self.task)
+        target = encode_target(np.asarray(y), self.task).in_safe_units()
         scores = explained_shares(candidates, target.values, center=self.center)
         return Ranking.from_scores(scores, rounding=ROUNDING.of(candidates.table))
 
@@ -126,12 +126,12 @@ class CorrelationScore(SubproblemMixin, WeightedRanker):
         self, candidates: Candidates, y: np.ndarray | None, permutations: np.ndarray
     ) -> np.ndarray | None:
         """Squared correlations of copies of the candidates whose rows are permuted, a row for each permutation."""
-        target = encode_target(np.asarray(y), self.task)
+        target = encode_target(np.asarray(y), self.task).in_safe_units()
         return explained_by_copies(candidates, target.values, permutations, center=self.center)
 
     def scores_of_copies_in_blocks(
         self, candidates: Candidates, y: np.ndarray | None, seeds: Sequence[int]
     ) -> np.ndarray:
         """The same of a table read in blocks, within which rows are permuted."""
-        target = encode_target(np.asarray(y), self.task)
+        target = encode_target(np.asarray(y), self.task).in_safe_units()
         return explained_by_copies_in_blocks(candidates, target.values, seeds, center=self.center)
