@@ -46,7 +46,7 @@ def _what_is_wrong_with_predictions(model: Any, predicted: np.ndarray, y: Any) -
     if len(predicted) != len(y):
         return f"{len(predicted)} predictions of {len(y)} rows"
     if is_classifier(model):
-        unknown = set(predicted.tolist()) - set(np.asarray(y).tolist())
+        unknown = set(predicted.tolist()) - set(np.asarray(y).ravel().tolist())
         return f"predicts {sorted(map(str, unknown))[:3]}" if unknown else ""
     return "" if np.isfinite(predicted.astype(float)).all() else "predictions are no numbers"
 

@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.linear_model import Ridge
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC, SVR, LinearSVC
 
 import tamis
 from tamis import (
+    OFW,
     RFE,
     AutoSelector,
     CorrelationScore,
@@ -22,6 +23,7 @@ from tamis import (
     GramSchmidt,
     Lasso,
     ModelImportance,
+    OFWClassifier,
     ReliefF,
     ScalingFactors,
     SensitivityRanking,
@@ -29,6 +31,7 @@ from tamis import (
 )
 from tamis.assess import knn_accuracy, redundancy
 from tamis.assess._results_file import ResultsFile
+from tamis.dictionary import RBF
 from tamis.rank import _checkpoint
 from tamis.rank._checkpoint import Checkpoint
 from tamis.stop import Probe
@@ -259,3 +262,26 @@ def test_units_of_several_targets_do_not_matter():
     expected = GramSchmidt(stop=3).fit(X, X[:, [4, 2]])
     found = GramSchmidt(stop=3).fit(X, np.ldexp(X[:, [4, 2]], [900, -900]))
     np.testing.assert_array_equal(found.order_, expected.order_)
+
+
+@pytest.mark.parametrize("call", [check_table, lambda X: TableSelector(GramSchmidt()).fit(X, np.arange(30) % 2)])
+def test_what_is_no_table_is_refused_in_a_line(call):
+    for nothing in (np.arange(30.0), 0.5, object()):
+        with pytest.raises(ValueError, match=r"^Expected 2D array, got .*(rows x columns|one row)$"):
+            call(nothing)
+
+
+def test_labels_too_large_to_be_told_from_fractions_are_quantities():
+    X, y = table()
+    with pytest.raises(ValueError, match="y holds quantities"):
+        RFE(LinearSVC(), stop=2).fit(X, np.where(y, 1e300, 0.0))
+
+
+@pytest.mark.filterwarnings("ignore:OFW has not converged")
+@pytest.mark.parametrize("exponent", [-900, 900])
+def test_units_do_not_matter_to_what_votes_or_computes_features(exponent):
+    X, y = table()
+    large = np.ldexp(X, exponent)
+    voters = OFWClassifier(OFW("ridge", max_iter=10), n_classifiers=5, random_state=0)
+    np.testing.assert_array_equal(voters.fit(large, y).predict(large), voters.fit(X, y).predict(X))
+    np.testing.assert_array_equal(RBF().fit(large).deviation_, np.ldexp(RBF().fit(X).deviation_, exponent))

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
-from sklearn.utils.multiclass import type_of_target
 
-from tamis.kernels.arrays.targets import encode_classes
+from tamis.kernels.arrays.targets import encode_classes, has_fractions
 
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("numbers", (Real, Decimal, np.bool_)),
@@ -63,7 +62,7 @@ def check_explained_by(estimator: BaseEstimator, y: np.ndarray) -> None:
     if y.ndim > 1:
         return
     if is_classifier(estimator):
-        if type_of_target(y).startswith("continuous"):
+        if has_fractions(y):
             raise ValueError(
                 f"y holds quantities, and estimator={name} needs classes; give a regressor, or classes as whole "
                 "numbers or text in place of continuous values"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
@@ -59,22 +60,20 @@ def check_table(
     xp, _ = get_namespace(X)
     is_several = several_targets and supervised and _to_numpy(y).ndim == 2
     try:
-        checked = validate_data(
-            estimator,
-            X,
-            y=_check_target(y, X) if supervised else "no_validation",
-            accept_sparse=("csc", "csr") if accept_sparse else False,
-            dtype=[xp.float64, xp.float32],
-            ensure_all_finite=False,
-            ensure_min_samples=min_rows,
-            **({"multi_output": True} if is_several else {}),
-        )
+        with errors_in_one_line():
+            checked = validate_data(
+                estimator,
+                X,
+                y=_check_target(y, X) if supervised else "no_validation",
+                accept_sparse=("csc", "csr") if accept_sparse else False,
+                dtype=[xp.float64, xp.float32],
+                ensure_all_finite=False,
+                ensure_min_samples=min_rows,
+                **({"multi_output": True} if is_several else {}),
+            )
     except (ValueError, TypeError) as error:
         if guilty := _non_numeric_columns(X):
             raise ValueError(f"{_enumerate_columns(guilty)} not numeric; {_ENCODE}") from error
-        first_line, _, more = str(error).partition("\n")
-        if more:  # scikit-learn shows the whole array
-            raise type(error)(f"{first_line.rstrip(':')}. Reshape your data: X needs rows x columns") from error
         raise
     table, target = checked if supervised else (checked, None)
     if sparse.issparse(table) and not table.has_canonical_format:  # entries that stand twice count as their sum
@@ -83,6 +82,18 @@ def check_table(
     table = with_short_indices(table)
     _check_finite(table, estimator, allow_nan=allow_nan and isinstance(table, np.ndarray))
     return table, None if target is None else _single_column(_to_numpy(target))
+
+
+@contextmanager
+def errors_in_one_line() -> Iterator[None]:
+    """Errors of scikit-learn about the shape of a table without the table, of which it shows all entries."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        first_line, _, more = str(error).partition("\n")
+        if more:
+            raise type(error)(f"{first_line.rstrip(':')}. Reshape your data: X needs rows x columns") from error
+        raise
 
 
 def check_units(X: Any, name_of: Callable[[int], str]) -> None:

@@ -48,9 +48,11 @@ class TableDictionary(Dictionary):
         if not bool(xp.any(high > low)):
             raise ValueError("every column of the table is constant: a function of it does not vary; add other columns")
         # measure_columns would need scikit-learn's array-API dispatch to be on for tensors; dictionaries do not
-        wide = xp.astype(X, xp.float64)
-        mean = xp.mean(wide, axis=0)
-        deviation = xp.where(high > low, xp.std(wide, axis=0), xp.zeros_like(mean))
+        _, exponents = np.frexp(np.maximum(np.abs(_as_numpy(low)), np.abs(_as_numpy(high))).astype(float))
+        unit = xp.asarray(np.ldexp(1.0, exponents - 1), device=device(X))  # whose squares are not lost
+        wide = xp.astype(X, xp.float64) / unit
+        mean = xp.mean(wide, axis=0) * unit
+        deviation = xp.where(high > low, xp.std(wide, axis=0) * unit, xp.zeros_like(mean))
         self.low_, self.high_, self.mean_, self.deviation_ = (_as_numpy(v) for v in (low, high, mean, deviation))
         picked = np.linspace(0, len(X) - 1, min(len(X), _MOST_ROWS)).astype(np.int64)
         self.rows_ = _as_numpy(xp.take(X, xp.asarray(picked, device=device(X)), axis=0))

@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 
 from tamis._sklearn import StrOptions, validate_params
 from tamis.base._raw_input import check_container, check_two_dimensional
+from tamis.base._validation import errors_in_one_line
 from tamis.kernels.arrays.targets import infer_task
 from tamis.table._check_columns import check_columns, skipped_columns
 from tamis.table._check_target import check_leaks, check_missingness, check_target
@@ -96,4 +97,5 @@ def _read(X: Any) -> Source:
         return read_source(X)
     X = check_container(X)
     check_two_dimensional(X)
-    return read_source(check_array(X, dtype=None, ensure_all_finite=False))
+    with errors_in_one_line():
+        return read_source(check_array(X, dtype=None, ensure_all_finite=False))

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from tamis._sklearn import safe_indexing
 from tamis.base._raw_input import check_container
+from tamis.base._validation import errors_in_one_line
 from tamis.kernels.arrays.sparse_indices import with_short_indices
 from tamis.table._source import enumerate_names
 
@@ -35,8 +36,8 @@ class ReadsTables(BaseEstimator):
         if nw.dependencies.is_into_dataframe(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        return with_short_indices(
-            validate_data(
+        with errors_in_one_line():
+            checked = validate_data(
                 self,
                 X,
                 reset=reset,
@@ -45,7 +46,7 @@ class ReadsTables(BaseEstimator):
                 ensure_all_finite=sparse.issparse(X),
                 ensure_min_samples=2 if reset else 1,
             )
-        )
+        return with_short_indices(checked)
 
 
 def take_columns(X: Any, places: np.ndarray) -> Any:

@@ -60,8 +60,14 @@ def standardize_columns(X: Array, sample_weight: np.ndarray | None = None) -> Ar
 
 def measure_columns(X: Array, sample_weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Mean of every column, and one over its standard deviation, zero where it is constant: for other rows to come."""
-    columns = as_columns(X, sample_weight)
-    return columns.means(np.arange(X.shape[1])), _inverse_deviations(columns)
+    exponents = overflow_exponents(X)
+    columns = as_columns(ldexp_columns(X, exponents), sample_weight)
+    means, scale = columns.means(np.arange(X.shape[1])), _inverse_deviations(columns)
+    if exponents is None:
+        return means, scale
+    with np.errstate(over="ignore"):  # of the smallest numbers there are, which no factor makes one
+        scale = np.ldexp(scale, -exponents)
+    return np.ldexp(means, exponents), np.where(np.isfinite(scale), scale, 0.0)
 
 
 def standard_deviations(X: Array, sample_weight: np.ndarray | None = None) -> np.ndarray:

@@ -14,6 +14,7 @@ _MOST_INTEGER_CLASSES = 20
 _FIRST = 1000  # values that mostly tell a quantity
 OUTLYING = 10.0  # robust standard deviations of a target
 _FEWEST_COUNTS = 5
+_LARGEST_WHOLE = 2.0**53  # up to which double precision holds all whole numbers
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,11 @@ def is_outlying(y: np.ndarray) -> np.ndarray:
 def _chi2(counts: np.ndarray) -> float:
     """Pearson's statistic against equal frequencies."""
     return float(np.sum((counts - counts.mean()) ** 2) / counts.mean())
+
+
+def has_fractions(y: np.ndarray) -> bool:
+    """Whether numbers of a target are no labels: they have fractions, or are too large to tell whether they have."""
+    return y.dtype.kind == "f" and bool(np.any((y != np.round(y)) | (np.abs(y) > _LARGEST_WHOLE)))
 
 
 def encode_target(y: np.ndarray, task: str = "auto") -> Target:

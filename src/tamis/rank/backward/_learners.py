@@ -9,10 +9,16 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
-from sklearn.utils.multiclass import type_of_target
 
 from tamis.kernels.arrays.scaling import rescale_safely
-from tamis.kernels.arrays.targets import class_weights, encode_classes, encode_target, infer_task, subproblems
+from tamis.kernels.arrays.targets import (
+    class_weights,
+    encode_classes,
+    encode_target,
+    has_fractions,
+    infer_task,
+    subproblems,
+)
 
 LOSSES = ("squared_hinge", "hinge", "logistic", "ridge", "epsilon_insensitive")
 
@@ -166,7 +172,7 @@ def resolve_task(y: np.ndarray, task: str, estimator: Any) -> str:
         task = own or (infer_task(y) if y.ndim == 1 else "regression")
     elif own is not None and own != task:
         raise ValueError(f"task='{task}' contradicts estimator={name}, which is for {own}")
-    if task == "classification" and type_of_target(y).startswith("continuous"):
+    if task == "classification" and has_fractions(y):
         raise ValueError(
             f"y holds quantities, and estimator={name} needs classes; use estimator='ridge' or a regressor, or give "
             "classes as whole numbers or text in place of continuous values"
