@@ -285,3 +285,9 @@ def test_units_do_not_matter_to_what_votes_or_computes_features(exponent):
     voters = OFWClassifier(OFW("ridge", max_iter=10), n_classifiers=5, random_state=0)
     np.testing.assert_array_equal(voters.fit(large, y).predict(large), voters.fit(X, y).predict(X))
     np.testing.assert_array_equal(RBF().fit(large).deviation_, np.ldexp(RBF().fit(X).deviation_, exponent))
+
+
+def test_complex_labels_are_refused_in_a_line():
+    X, y = table()
+    with pytest.raises(ValueError, match="^Complex data not supported: y holds complex numbers; give their parts"):
+        knn_accuracy(X, y + 1j)

@@ -12,6 +12,7 @@ from sklearn.utils import column_or_1d
 from tamis.assess._labels import read_labels
 from tamis.assess._support import as_numpy, as_support, check_names
 from tamis.assess._tables import kept_columns, read_table, read_test_table
+from tamis.base._raw_input import check_container
 from tamis.kernels.arrays.columns import to_numpy
 from tamis.kernels.neighbors.search import nearest_neighbors
 
@@ -54,7 +55,7 @@ def _nearest_rows(
 
 def _read_target(y: Any, n_samples: int, table: str, name: str) -> np.ndarray:
     """Labels, one per row and none missing."""
-    labels = read_labels(column_or_1d(as_numpy(y)), name)
+    labels = read_labels(column_or_1d(as_numpy(check_container(y, name))), name)
     if labels.size != n_samples:
         raise ValueError(f"{table} has {n_samples} rows, but {name} has {labels.size}: give one label per row")
     return labels
