@@ -289,5 +289,5 @@ def test_units_do_not_matter_to_what_votes_or_computes_features(exponent):
 
 def test_complex_labels_are_refused_in_a_line():
     X, y = table()
-    with pytest.raises(ValueError, match="^Complex data not supported: y holds complex numbers; give their parts"):
+    with pytest.raises(ValueError, match=r"^Complex data not supported: y holds complex numbers; give their parts"):
         knn_accuracy(X, y + 1j)
