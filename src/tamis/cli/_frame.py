@@ -10,6 +10,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from tamis.cli._memory import NUMBER, Budget
+
+MOST_COLUMNS = 5_000_000
+_COPIES = 2  # of a table that is filled with its zeros, while it is
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -53,6 +58,13 @@ class Frame:
         if name in self.columns or self.block is None:
             return self.columns[name]
         return self.block[:, [self.block_names.index(name)]].toarray().ravel()
+
+    def check_dense(self, budget: Budget, why: str) -> None:
+        """Refuse a sparse table that would be too large with all its zeros, which ``why`` says who needs."""
+        if self.block is not None:
+            n_rows, n_columns = self.block.shape
+            what = f"its {n_rows} rows and {n_columns} columns with all zeros, {why},"
+            budget.check(_COPIES * NUMBER * n_rows * n_columns, what)
 
     def dense(self) -> dict[str, np.ndarray]:
         """All columns by name, sparse ones filled with their zeros."""
@@ -106,6 +118,15 @@ class Frame:
             return self.block
         dense = np.column_stack(list(self.columns.values()))
         return dense if self.block is None else sparse.hstack([self.block, sparse.csc_array(dense)], format="csc")
+
+
+def check_number_of_columns(n_columns: int) -> None:
+    """Refuse more columns than can be named, before any is."""
+    if n_columns > MOST_COLUMNS:
+        raise ValueError(
+            f"it has {n_columns} columns, more than the {MOST_COLUMNS} that can be named one by one; number those that "
+            "hold anything from 1 on"
+        )
 
 
 def check_distinct(names: Sequence[str]) -> None:

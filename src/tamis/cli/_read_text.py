@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import re
 import zlib
 from collections.abc import Sequence
@@ -11,15 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tamis.cli._frame import Frame, check_distinct, kind
+from tamis.cli._frame import Frame, check_distinct, check_number_of_columns, kind
+from tamis.cli._memory import Budget
 from tamis.cli._naming import columns_hold
-from tamis.cli._polars import from_polars, null_counts, require_polars
+from tamis.cli._polars import from_polars, null_counts, panics_as_errors, require_polars
 from tamis.cli._text_cells import MISSING, looks_parsed, parse_cells
-from tamis.cli._text_encoding import TextFile, decode, encoding_of_head
+from tamis.cli._text_encoding import BYTES_PER_CHARACTER, TextFile, decode, encoding_of_head, open_bytes
 from tamis.engine import TextLayout
 
 _SEPARATORS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_SIZE = 100, 100_000
+_BYTES_PER_CELL = 36.0  # of a table of text in memory, beside its characters, as polars and as numbers
+_BYTES_PER_COLUMN = 300.0  # with its name, however few rows there are
 _CODE = r"^\s*[+-]?0\d+\s*$"
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
 _DECIMAL_POINT = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
@@ -43,14 +45,14 @@ class TextFormat:
     decimal: str | None = None
 
 
-def read_csv(path: Path, given: TextFormat) -> Frame:
+def read_csv(path: Path, given: TextFormat, budget: Budget) -> Frame:
     """Values separated by commas, semicolons, tabs or bars, whichever splits all lines alike."""
-    return _read_delimited(decode(path, given.encoding), given.separator, given.decimal)
+    return _read_delimited(decode(path, given.encoding, budget), given.separator, given.decimal, budget)
 
 
-def read_tsv(path: Path, given: TextFormat) -> Frame:
+def read_tsv(path: Path, given: TextFormat, budget: Budget) -> Frame:
     """Tab-separated values."""
-    return _read_delimited(decode(path, given.encoding), given.separator or "\t", given.decimal)
+    return _read_delimited(decode(path, given.encoding, budget), given.separator or "\t", given.decimal, budget)
 
 
 def find_layout(path: Path, suffix: str, given: TextFormat) -> TextLayout:
@@ -79,26 +81,32 @@ def find_layout(path: Path, suffix: str, given: TextFormat) -> TextLayout:
 
 def _head(path: Path) -> bytes:
     """The first bytes of a text file, which may be compressed; whole lines, if there are any."""
-    with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb") as file:
+    with open_bytes(path) as file:
         head = file.read(_SAMPLE_SIZE)
     return head
 
 
-def _read_delimited(file: TextFile, separator: str | None, decimal: str | None) -> Frame:
+def _read_delimited(file: TextFile, separator: str | None, decimal: str | None, budget: Budget) -> Frame:
     sample = _first_lines(file)
     if not any(line.strip() for line in sample):
         raise ValueError("it is empty")
+    _check_header(sample, separator, budget)
     separator = _find_separator(sample) if separator is None else separator
     names = _names(next(row for row in csv.reader(sample, delimiter=separator) if row))
     comma = decimal == "," or (
         decimal is None and separator != "," and _has_decimal_commas(_rows(sample, separator)[1:])
     )
+    size = file.size(separator)
+    n_cells = size.n_marks + size.n_lines
+    needed = BYTES_PER_CHARACTER * size.n_bytes + _BYTES_PER_CELL * n_cells + _BYTES_PER_COLUMN * len(names)
+    budget.check(needed, f"its {n_cells} cells")
     try:
         polars = require_polars("fast reading")
     except ImportError:
         frame = _read_plain(file, separator, names, comma)
     else:
-        frame = _read_polars(polars, file, separator, names, comma)
+        with panics_as_errors(polars):
+            frame = _read_polars(polars, file, separator, names, comma, budget)
     notes = [file.note] if file.note else []
     if decimal is None and comma:
         notes.append("read with decimal commas (say --decimal . if they are none)")
@@ -118,6 +126,14 @@ def _first_lines(file: TextFile) -> list[str]:
             if len(sample) == _SAMPLE_LINES or (size > _SAMPLE_SIZE and len(sample) > 1):
                 break
     return sample
+
+
+def _check_header(sample: Sequence[str], separator: str | None, budget: Budget) -> None:
+    """Refuse lines of more cells than can be looked at, before they are split."""
+    n_columns = max(line.count(mark) for line in sample for mark in (separator or _SEPARATORS)) + 1
+    if not any('"' in line for line in sample):
+        check_number_of_columns(n_columns)
+    budget.check(_BYTES_PER_COLUMN * n_columns, f"a line of {n_columns} cells")
 
 
 def _find_separator(sample: Sequence[str]) -> str:
@@ -153,7 +169,9 @@ def _names(header: Sequence[str]) -> list[str]:
     return names
 
 
-def _read_polars(polars: Any, file: TextFile, separator: str, names: Sequence[str], comma: bool) -> Frame:
+def _read_polars(
+    polars: Any, file: TextFile, separator: str, names: Sequence[str], comma: bool, budget: Budget
+) -> Frame:
     try:
         table = polars.read_csv(
             file.source(),
@@ -175,7 +193,7 @@ def _read_polars(polars: Any, file: TextFile, separator: str, names: Sequence[st
         empty = table.select(polars.all_horizontal(polars.all().is_null())).to_series()
         n_empty = int(empty.sum())
         table = table.filter(~empty) if n_empty else table
-    frame = from_polars(table)
+    frame = from_polars(table, budget)
     parsed = {
         name: parse_cells(values.tolist(), comma)
         for name, values in frame.columns.items()

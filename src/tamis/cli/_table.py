@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from tamis.cli._frame import Frame, kind, missing
+from tamis.cli._memory import UNLIMITED, Budget
 from tamis.cli._naming import columns_hold, drop_option, enumerate_names, suggest, them
 from tamis.kernels.arrays.targets import infer_task
 
 _LONGEST_LABEL = 10_000  # characters; labels are held at the width of the longest
+_BYTES_PER_LETTER = 4  # of labels in an array
 _MOST_SHOWN = 30
 LARGEST_WHOLE = 2.0**53  # up to which numbers in double precision are whole numbers exactly
 
@@ -96,7 +98,12 @@ class Table:
 
 
 def prepare(
-    frame: Frame, columns: Columns, *, drop_rows_without_target: bool = False, needed_by: str | None = None
+    frame: Frame,
+    columns: Columns,
+    *,
+    drop_rows_without_target: bool = False,
+    needed_by: str | None = None,
+    budget: Budget = UNLIMITED,
 ) -> Table:
     """Set the target, weights and row groups apart, and leave out what is to be left out.
 
@@ -108,6 +115,8 @@ def prepare(
         Leave out rows whose target is missing; else they are refused.
     needed_by : str or None
         What cannot do without a target, for the error.
+    budget : Budget
+        Memory that labels may take, each of which is held as wide as the longest.
     """
     parts = find_parts(frame.names, frame.target, columns, needed_by=needed_by)
     target = parts.target
@@ -118,7 +127,7 @@ def prepare(
     _check_kinds(features)
     return Table(
         features,
-        y=None if target is None else as_target(frame.column(target), target),
+        y=None if target is None else as_target(frame.column(target), target, budget),
         target=target,
         target_written=None if target is None else frame.originals.get(target),
         weights=None if columns.weights is None else as_weights(frame.column(columns.weights), columns.weights),
@@ -222,7 +231,7 @@ def _split(given: str, known: set[str]) -> list[str]:
     return parts
 
 
-def as_target(values: np.ndarray, name: str) -> np.ndarray:
+def as_target(values: np.ndarray, name: str, budget: Budget = UNLIMITED) -> np.ndarray:
     """A target without holes: numbers as they are, text as labels."""
     option = f"--target {shlex.quote(name)}"
     if n_missing := int(missing(values).sum()):
@@ -239,6 +248,8 @@ def as_target(values: np.ndarray, name: str) -> np.ndarray:
     if holds != "text":
         return values
     _check_labels(values, option)
+    widest = max(map(len, set(values.tolist())))
+    budget.check(_BYTES_PER_LETTER * widest * values.size, f"{option}: labels of up to {widest} characters")
     return values.astype(str)
 
 
