@@ -13,6 +13,7 @@ from scipy import sparse
 from tamis.cli._memory import NUMBER, Budget
 
 MOST_COLUMNS = 5_000_000
+_ENTRIES_AT_ONCE = 2**16
 _COPIES = 2  # of a table that is filled with its zeros, while it is
 
 
@@ -153,3 +154,10 @@ def missing(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind == "M":
         return np.isnat(values)
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
+
+
+def any_missing(columns: Sequence[np.ndarray]) -> bool:
+    """Whether a column of numbers or booleans has no value somewhere; many short columns are looked at together."""
+    floats = [values for values in columns if values.dtype.kind == "f"]
+    step = max(1, _ENTRIES_AT_ONCE // max(len(floats[0]), 1)) if floats else 1
+    return any(np.isnan(np.concatenate(floats[k : k + step])).any() for k in range(0, len(floats), step))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.cli._frame import Frame, kind, missing
+from tamis.cli._frame import Frame, any_missing, kind, missing
 from tamis.cli._memory import UNLIMITED, Budget
 from tamis.cli._naming import columns_hold, drop_option, enumerate_names, suggest, them
 from tamis.kernels.arrays.targets import infer_task
@@ -92,9 +92,8 @@ class Table:
 
     def is_numeric(self) -> bool:
         """Whether all features are numbers or booleans, and none of the values is missing."""
-        return all(
-            values.dtype.kind in "fiub" and not missing(values).any() for values in self.features.columns.values()
-        )
+        columns = list(self.features.columns.values())
+        return all(values.dtype.kind in "fiub" for values in columns) and not any_missing(columns)
 
 
 def prepare(
