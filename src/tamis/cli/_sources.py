@@ -146,7 +146,7 @@ def _stack(frames: dict[Path, Frame]) -> Frame:
         name: _stack_column(name, {path: frame.columns[name] for path, frame in frames.items()}) for name in first.names
     }
     originals = {
-        name: np.concatenate([np.array(list(frame.written()[name]), dtype=object) for frame in frames.values()])
+        name: np.concatenate([_as_written(frame, name) for frame in frames.values()])
         for name in {name for frame in frames.values() for name in frame.originals}
     }
     notes = [note for frame in frames.values() for note in frame.notes]
@@ -154,6 +154,14 @@ def _stack(frames: dict[Path, Frame]) -> Frame:
     return Frame(
         columns, target=first.target, originals=originals, notes=(*notes, f"read {n_rows} rows of {n_files} files")
     )
+
+
+def _as_written(frame: Frame, name: str) -> np.ndarray:
+    """A column as its file has it, None where it holds nothing."""
+    values = frame.columns[name]
+    if name not in frame.originals and missing(values).all():
+        return np.full(len(values), None, dtype=object)
+    return np.array(list(frame.originals.get(name, values)), dtype=object)
 
 
 def _stack_column(name: str, parts: dict[Path, np.ndarray]) -> np.ndarray:
