@@ -55,7 +55,7 @@ class TextFile:
 
     def size(self, mark: str) -> TextSize:
         """How large the text is, and how often a mark occurs in it."""
-        return measure_text(read_blocks(self.path) if self.data is None else [self.data], mark)
+        return measure_text(read_blocks(self.path) if self.data is None else _cut(self.data), mark)
 
 
 @dataclass(frozen=True)
@@ -212,6 +212,11 @@ def read_blocks(path: Path) -> Iterator[bytes]:
 def open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
     """A file, decompressed."""
     return gzip.open(path, "rb") if is_compressed(path) else open(path, "rb")
+
+
+def _cut(data: bytes) -> Iterator[bytes]:
+    """Bytes in memory, a block at a time."""
+    return (data[start : start + _BLOCK] for start in range(0, len(data), _BLOCK))
 
 
 def is_compressed(path: Path) -> bool:
