@@ -179,7 +179,21 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("name", BOMBS)
+QUICK = (
+    "text.csv.gz",
+    "header.csv.gz",
+    "text.svm.gz",
+    "dense.npz",
+    "dense.mat",
+    "text.parquet",
+    "text.arrow",
+    "level.arff",
+)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in BOMBS]
+)
 def test_a_small_file_of_a_large_table_is_refused_before_its_memory_is_taken(tmp_path, usual, name):
     BOMBS[name](tmp_path / name)
     assert (tmp_path / name).stat().st_size < 4 * MB
@@ -188,7 +202,7 @@ def test_a_small_file_of_a_large_table_is_refused_before_its_memory_is_taken(tmp
     assert ending.peak < usual + BESIDE
 
 
-@pytest.mark.parametrize("command", ["rank", "select", "auto"])
+@pytest.mark.parametrize("command", ["rank", pytest.param("select", marks=pytest.mark.slow), "auto"])
 def test_every_command_that_reads_a_table_keeps_to_the_memory(tmp_path, usual, command):
     bomb_text_gz(tmp_path / "text.csv.gz")
     ending = tamis(command, "text.csv.gz", "--target", "y", "--memory", BUDGET, cwd=tmp_path)

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tamis.cli import _fit as fit_module
 from tamis.cli import _memory as memory_module
 from tamis.cli import _read as read_module
 from tamis.cli._arrow_sizes import decompressed_size
@@ -78,6 +79,19 @@ def test_memory_that_ends_while_a_file_is_read_is_said_in_a_line(tamis, csv, mon
     assert outcome.code == 2
     assert outcome.err.count("\n") == 1
     assert "it takes more memory than there is, and --engine blocks reads it in blocks of rows" in outcome.err
+
+
+def test_memory_that_ends_later_is_said_in_a_line_too(tamis, csv, monkeypatch):
+    def fail(*_, **__):
+        raise MemoryError("Unable to allocate 1 TiB")
+
+    monkeypatch.setattr(fit_module, "fit", fail)
+    outcome = tamis("rank", csv, "--target", "y")
+    assert outcome.code == 1
+    assert outcome.err == (
+        "tamis: error: there is not enough memory (Unable to allocate 1 TiB): leave columns out with --drop, or rank "
+        "fewer rows\n"
+    )
 
 
 def test_a_panic_of_polars_is_an_error_of_one_line(tamis, csv, monkeypatch):

@@ -57,7 +57,9 @@ def _npz_member(name: str, member: Any, declared: int) -> float:
         raise ValueError(f"the header of '{name}' claims {in_words(n_bytes)}, and the file holds {in_words(declared)}")
     if name == "X":
         return float(n_bytes + _COPIES * NUMBER * n_numbers)
-    return _BYTES_PER_SPARSE_ENTRY * n_numbers if name in _SPARSE_PARTS else float(n_bytes)
+    if name in _SPARSE_PARTS:  # values and indices are two parts of an entry
+        return _BYTES_PER_SPARSE_ENTRY / 2 * n_numbers
+    return float(n_bytes)
 
 
 def check_mat(path: Path, wanted: Collection[str], budget: Budget) -> list[str]:
