@@ -13,6 +13,7 @@ from pyarrow import csv, parquet
 
 from tamis.cli import _dask_frames as dask_frames_module
 from tamis.cli import _large as large_module
+from tamis.cli import _memory as memory_module
 from tamis.engine import _file_blocks as file_blocks_module
 
 N = 4000
@@ -276,8 +277,11 @@ def test_formats_without_rows_of_their_own_stay_in_memory(tamis, tmp_path):
     rng = np.random.RandomState(0)
     X = rng.standard_normal((100, 3))
     np.savez(tmp_path / "t.npz", X=X, y=X[:, 0])
-    found = kept(tamis, str(tmp_path / "t.npz"), "--memory", "1kB")
+    found = kept(tamis, str(tmp_path / "t.npz"), "--memory", "100kB")
     assert found["features"][0]["name"] == "x0"
+    refused = tamis("select", tmp_path / "t.npz", "--memory", "1kB")
+    assert refused.code == 2
+    assert "the memory to keep to is 1 kB, and 'X' would take about 7 kB; --memory SIZE allows more" in refused.err
     outcome = tamis("select", tmp_path / "t.npz", "--engine", "blocks")
     assert outcome.code == 2
     assert "are read in blocks, not '.npz'" in outcome.err
@@ -293,14 +297,14 @@ def test_formats_without_rows_of_their_own_stay_in_memory(tamis, tmp_path):
     ],
 )
 def test_without_a_word_on_memory_what_needs_rows_is_read_as_before(tamis, parts, monkeypatch, options):
-    monkeypatch.setattr(large_module, "_free_memory", lambda: 1000)
+    monkeypatch.setattr(memory_module, "free_memory", lambda: 2e6)  # more than is read, less than is computed
     outcome = tamis("select", "--glob", parts, "--target", "y", *options, "--json")
     assert outcome.code == 0
     assert outcome.json["notes"] == ["read 4000 rows of 2 files"]
 
 
 def test_without_pyarrow_files_are_read_as_before(tamis, parts, monkeypatch):
-    monkeypatch.setattr(large_module, "_free_memory", lambda: 1000)
+    monkeypatch.setattr(memory_module, "free_memory", lambda: 2e6)  # more than is read, less than is computed
     monkeypatch.setattr(large_module.importlib.util, "find_spec", lambda name: None)
     assert kept(tamis, "--glob", parts, "--target", "y")["notes"] == ["read 4000 rows of 2 files"]
 
@@ -582,10 +586,13 @@ def test_for_a_folder_of_files_the_pattern_is_said(tamis, tmp_path, engine):
     assert f"it is a folder; for the files in it say --glob '{folder}/*.parquet'" in outcome.err
 
 
-def test_memory_is_refused_where_all_rows_are_in_memory(tamis, parts):
-    outcome = tamis("select", "--glob", parts, "--target", "y", "--engine", "memory", "--memory", "1KB")
-    assert outcome.code == 2
-    assert "--memory" in outcome.err
+def test_memory_bounds_what_is_read_at_once_too(tamis, parts):
+    options = ["select", "--glob", parts, "--target", "y", "--engine", "memory", "--memory"]
+    refused = tamis(*options, "300KB")
+    assert refused.code == 2
+    assert "the memory to keep to is 300 kB, and its " in refused.err
+    assert "--memory SIZE allows more, and --engine blocks reads it in blocks of rows" in refused.err
+    assert tamis(*options, "10MB").code == 0
 
 
 def test_the_help_says_that_partitions_of_dask_are_not_bounded_by_memory(tamis):

@@ -10,15 +10,19 @@ import polars as pl
 import pytest
 
 from tamis.cli import Environment, main
+from tamis.cli import _read_rows as read_rows_module
 from tamis.cli._frame import kind
 from tamis.cli._read import read
 
 
-@pytest.fixture(params=[True, False], ids=["polars", "plain"])
-def reader(request, without):
-    """Both ways to read text; what they give must be the same."""
-    if not request.param:
+@pytest.fixture(params=["polars", "wide", "plain"])
+def reader(request, without, monkeypatch):
+    """All ways to read text; what they give must be the same."""
+    if request.param == "plain":
         without("polars")
+    if request.param == "wide":
+        monkeypatch.setattr(read_rows_module, "_MANY_COLUMNS", 0)
+        monkeypatch.setattr(read_rows_module, "_FEW_ROWS", np.inf)
     return request.param
 
 
@@ -326,3 +330,9 @@ def test_whole_numbers_beyond_64_bits_are_written_as_they_were(tmp_path):
     arguments = ["select", str(path), "--target", "y", "--keep", "id", "--out", str(out)]
     assert main(arguments, Environment(io.StringIO(), io.StringIO())) == 0
     assert [line.split(",")[0] for line in out.read_text().splitlines()[1:]] == ids
+
+
+def test_an_encoding_of_two_bytes_a_letter_may_be_named_without_its_order(tmp_path, tamis):
+    path = write(tmp_path, "à,y\n1,2\n2,1\n3,5\n4,4\n", "utf-16-le")
+    report = tamis("rank", path, "--target", "y", "--encoding", "utf-16", "--json").json
+    assert report["features"][0]["name"] == "à"

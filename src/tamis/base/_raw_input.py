@@ -39,12 +39,18 @@ def check_container(values: Any, role: str = "X") -> Any:
         raise ValueError(f"Complex data not supported: {role} holds complex numbers; give their parts as columns")
     if nw.dependencies.is_pandas_dataframe(values):
         _check_names(values, role)
-        if guilty := [name for name, dtype in zip(values.columns, values.dtypes, strict=True) if _is_complex(dtype)]:
+        if any(map(_is_complex, pandas_dtypes(values))):
+            guilty = [name for name, dtype in zip(values.columns, values.dtypes, strict=True) if _is_complex(dtype)]
             raise ValueError(
                 f"Complex data not supported: column {shown(guilty[0])} of {role} holds complex numbers; give their "
                 "parts as columns"
             )
     return values
+
+
+def pandas_dtypes(frame: Any) -> set[Any]:
+    """Types that the columns of a data frame of pandas have: few, however many columns there are."""
+    return set(frame.dtypes.to_numpy())
 
 
 def shown(name: Any) -> str:

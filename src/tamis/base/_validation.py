@@ -17,7 +17,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
 from tamis._sklearn import check_sample_weight, get_namespace, is_numpy_namespace, move_to, num_samples, safe_indexing
-from tamis.base._raw_input import check_container, check_two_dimensional, shown
+from tamis.base._raw_input import check_container, check_two_dimensional, pandas_dtypes, shown
 from tamis.base._target_values import check_target_values
 from tamis.engine import FileTable, RowBlocks
 from tamis.kernels.arrays.blocks import blocks, sum_entries
@@ -258,6 +258,8 @@ def frame_library(X: Any) -> str | None:
     if not nw.dependencies.is_into_dataframe(X):
         return None
     check_container(X)
+    if nw.dependencies.is_pandas_dataframe(X):
+        return "pandas"
     return nw.from_native(X, eager_only=True).implementation.to_native_namespace().__name__.split(".")[0]
 
 
@@ -309,11 +311,17 @@ def _check_frame(X: Any) -> None:
     """Refuse data frames without columns, or with dates, which some libraries would turn into numbers silently."""
     if not nw.dependencies.is_into_dataframe(X):
         return
+    if nw.dependencies.is_pandas_dataframe(X) and X.shape[1] and all(map(_is_plain_number, pandas_dtypes(X))):
+        return  # to look at a million columns one by one takes seconds
     schema = nw.from_native(X, eager_only=True).schema
     if not schema:
         raise ValueError("Found a table with 0 feature(s) (no columns): there is nothing to rank")
     if dates := [shown(name) for name, dtype in schema.items() if dtype.is_temporal()]:
         raise ValueError(f"{_enumerate_columns(dates)} not numeric but dates; {_ENCODE}")
+
+
+def _is_plain_number(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
 def _non_numeric_columns(X: Any) -> list[str]:

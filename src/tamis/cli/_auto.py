@@ -14,6 +14,7 @@ from tamis.cli._environment import INTERRUPTED, Environment
 from tamis.cli._options import (
     Command,
     add_automatic_meaning_options,
+    add_memory_option,
     add_out_option,
     add_run_options,
     add_table_options,
@@ -45,7 +46,7 @@ _PARAMETER = re.compile(rf"^({'|'.join(_OPTIONS)})\b(=)?")
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_table_options(parser)
+    add_memory_option(add_table_options(parser))
     add_automatic_meaning_options(parser)
     group = parser.add_argument_group("the search")
     group.add_argument(
@@ -106,7 +107,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace, env: Environment) -> int:
     from tamis.cli._auto_report import is_interrupted, report_of, say_answer
-    from tamis.cli._fit import read_frame, reading_notes
+    from tamis.cli._fit import memory_budget, read_frame, reading_notes
     from tamis.cli._naming import enumerate_names
     from tamis.cli._render import json_object
     from tamis.cli._save_model import save_model
@@ -115,7 +116,9 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
 
     _check_files(args)
     columns = Columns(args.target, None, args.row_groups, args.drop)
-    table = prepare(read_frame(args, env), columns, drop_rows_without_target=args.drop_rows_without_target)
+    budget = memory_budget(args)
+    frame = read_frame(args, env, budget)
+    table = prepare(frame, columns, drop_rows_without_target=args.drop_rows_without_target, budget=budget)
     if args.out is not None:
         check_writable(args.out, table)
     if not args.json:
@@ -125,7 +128,7 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     kept = [name for name, is_kept in zip(table.names, selector.get_support(), strict=True) if is_kept]
     try:
         if args.out is not None:
-            write(args.out, table, set(kept))
+            write(args.out, table, set(kept), memory_budget(args))
         if args.model is not None:
             save_model(args.model, selector)
     except KeyboardInterrupt:  # what took the time is done: it is not lost

@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tamis.cli._environment import Environment
-from tamis.cli._options import Command, add_table_options
+from tamis.cli._options import Command, add_memory_option, add_table_options
 
 if TYPE_CHECKING:
+    from tamis.cli._memory import Budget
     from tamis.cli._table import Table
     from tamis.dimension import DimensionEstimator
 
@@ -34,7 +35,7 @@ _EXAMPLES = """\
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    add_table_options(parser)
+    add_memory_option(add_table_options(parser))
     parser.add_argument("--encode", action="store_true", help="one-hot encode text and boolean columns")
     group = parser.add_argument_group("the estimate")
     group.add_argument(
@@ -57,19 +58,21 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, env: Environment) -> None:
-    from tamis.cli._fit import file_field, read_frame
+    from tamis.cli._fit import file_field, memory_budget, read_frame
     from tamis.cli._one_hot import check_numbers, encode_levels
     from tamis.cli._render import json_object, number, text_table
     from tamis.cli._table import Columns, prepare
 
     estimators = _make_estimators(args)
     columns = Columns(args.target, drop=args.drop)
-    table = prepare(read_frame(args, env), columns, drop_rows_without_target=args.drop_rows_without_target)
+    budget = memory_budget(args)
+    frame = read_frame(args, env, budget)
+    table = prepare(frame, columns, drop_rows_without_target=args.drop_rows_without_target, budget=budget)
     if args.encode:
-        table = replace(table, features=encode_levels(table.features))
+        table = replace(table, features=encode_levels(table.features, budget))
     check_numbers(table.features)
     for estimator in estimators.values():
-        _fit(estimator, table)
+        _fit(estimator, table, budget)
     if args.json:
         report = {
             "file": file_field(args.file),
@@ -126,11 +129,14 @@ def _that_fit(
     return [setting for setting in params if names[setting] in cls._get_param_names() or names[setting] not in known]
 
 
-def _fit(estimator: DimensionEstimator, table: Table) -> None:
+def _fit(estimator: DimensionEstimator, table: Table, budget: Budget) -> None:
     from scipy import sparse
+
+    from tamis.cli._methods import kebab
 
     X = table.features.matrix()
     if sparse.issparse(X) and "sparse" not in estimator.provides:
+        table.features.check_dense(budget, f"which {kebab(type(estimator).__name__)} needs")
         X = X.toarray()
     estimator.name_features(table.names).fit(X)
 

@@ -14,12 +14,14 @@ from scipy import sparse
 
 from tamis.base import Ranker
 from tamis.cli._environment import INTERRUPTED, Environment
-from tamis.cli._large import LargeTable, fit_large, is_large, load_large
+from tamis.cli._frame import Frame
+from tamis.cli._large import LargeTable, fit_large, is_large, is_read_in_blocks, load_large
+from tamis.cli._memory import UNLIMITED, Budget, default_size
 from tamis.cli._methods import check_splits_rows, check_takes_missing, check_takes_weights, kebab
 from tamis.cli._progress import progress_bar
 from tamis.cli._read_text import TextFormat
 from tamis.cli._results import encoding_lines, finding_lines, not_ranked, task_sentence
-from tamis.cli._sources import read_table
+from tamis.cli._sources import STANDARD_INPUT, read_table
 from tamis.cli._table import Columns, Table, prepare
 
 if TYPE_CHECKING:
@@ -42,13 +44,15 @@ def load(args: argparse.Namespace, env: Environment, ranker: Ranker) -> Table | 
     method = type(ranker)
     if is_large(args, ranker):
         return load_large(args, env, method, text_format(args))
-    frame = read_frame(args, env)
+    budget = memory_budget(args, _cure(args, ranker))
+    frame = read_frame(args, env, budget)
     columns = Columns(args.target, args.weights, args.row_groups, args.drop, args.keep)
     table = prepare(
         frame,
         columns,
         drop_rows_without_target=args.drop_rows_without_target,
         needed_by=kebab(method.__name__) if method.supervised else None,
+        budget=budget,
     )
     if not args.json:
         for note in notes(args, table):
@@ -56,7 +60,21 @@ def load(args: argparse.Namespace, env: Environment, ranker: Ranker) -> Table | 
     return table
 
 
-def read_frame(args: argparse.Namespace, env: Environment) -> Any:
+def memory_budget(args: argparse.Namespace, cure: str = "") -> Budget:
+    """The memory that a table may take: what is asked for, or half of what is free."""
+    return Budget(default_size() if args.memory is None else args.memory, cure)
+
+
+def _cure(args: argparse.Namespace, ranker: Ranker) -> str:
+    """What helps where a file is too large, beside more memory."""
+    if STANDARD_INPUT in args.file or not is_read_in_blocks(args):
+        return ""
+    if "row_blocks" in ranker.provides:
+        return ", and --engine blocks reads it in blocks of rows"
+    return ", and gram-schmidt, among others, reads it in blocks of rows with --engine blocks"
+
+
+def read_frame(args: argparse.Namespace, env: Environment, budget: Budget) -> Frame:
     """The columns of the file or files that the options describe."""
     return read_table(
         args.file,
@@ -64,6 +82,7 @@ def read_frame(args: argparse.Namespace, env: Environment) -> Any:
         suffix=None if args.format is None else f".{args.format.lower().removeprefix('.')}",
         text_format=text_format(args),
         stdin=env.input,
+        budget=budget,
     )
 
 
@@ -97,7 +116,13 @@ def notes(args: argparse.Namespace, table: Table) -> list[str]:
 
 
 def fit(
-    ranker: Ranker, table: Table | LargeTable, env: Environment, *, missing: str = "auto", quiet: bool
+    ranker: Ranker,
+    table: Table | LargeTable,
+    env: Environment,
+    *,
+    missing: str = "auto",
+    quiet: bool,
+    budget: Budget = UNLIMITED,
 ) -> Ranker | TableSelector:
     """Fit, with a progress bar for whoever watches; errors speak of columns by name.
 
@@ -109,7 +134,9 @@ def fit(
         try:
             if isinstance(table, LargeTable):
                 return fit_large(ranker, table, missing)
-            return _fit_numbers(ranker, table) if table.is_numeric() else _fit_mixed(ranker, table, missing)
+            if table.is_numeric():
+                return _fit_numbers(ranker, table, budget)
+            return _fit_mixed(ranker, table, missing, budget)
         except ValueError as error:
             message = str(error)
             about_target = message.startswith(("y ", "Input y"))
@@ -117,9 +144,10 @@ def fit(
             raise ValueError(f"{option}: {message}" if about_target else message) from error
 
 
-def _fit_numbers(ranker: Ranker, table: Table) -> Ranker:
+def _fit_numbers(ranker: Ranker, table: Table, budget: Budget) -> Ranker:
     X = table.features.matrix()
     if sparse.issparse(X) and "sparse" not in ranker.provides:
+        table.features.check_dense(budget, f"which {kebab(type(ranker).__name__)} needs")
         X = X.toarray()
     ranker.name_features(table.names)
     if table.weights is None:
@@ -127,9 +155,10 @@ def _fit_numbers(ranker: Ranker, table: Table) -> Ranker:
     return ranker.fit(X, table.y, sample_weight=table.weights, row_groups=table.row_groups)
 
 
-def _fit_mixed(ranker: Ranker, table: Table, missing: str) -> TableSelector:
+def _fit_mixed(ranker: Ranker, table: Table, missing: str, budget: Budget) -> TableSelector:
     from tamis import TableSelector
 
+    table.features.check_dense(budget, "which columns of text, dates or missing values need beside it")
     selector = TableSelector(ranker, missing=missing)
     return selector.fit(table.features.dense(), table.y, sample_weight=table.weights, row_groups=table.row_groups)
 

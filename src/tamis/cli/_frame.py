@@ -10,6 +10,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from tamis.cli._memory import NUMBER, Budget
+
+MOST_COLUMNS = 5_000_000
+_ENTRIES_AT_ONCE = 2**16
+_COPIES = 2  # of a table that is filled with its zeros, while it is
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -53,6 +59,13 @@ class Frame:
         if name in self.columns or self.block is None:
             return self.columns[name]
         return self.block[:, [self.block_names.index(name)]].toarray().ravel()
+
+    def check_dense(self, budget: Budget, why: str) -> None:
+        """Refuse a sparse table that would be too large with all its zeros, which ``why`` says who needs."""
+        if self.block is not None:
+            n_rows, n_columns = self.block.shape
+            what = f"its {n_rows} rows and {n_columns} columns with all zeros, {why},"
+            budget.check(_COPIES * NUMBER * n_rows * n_columns, what)
 
     def dense(self) -> dict[str, np.ndarray]:
         """All columns by name, sparse ones filled with their zeros."""
@@ -108,6 +121,15 @@ class Frame:
         return dense if self.block is None else sparse.hstack([self.block, sparse.csc_array(dense)], format="csc")
 
 
+def check_number_of_columns(n_columns: int) -> None:
+    """Refuse more columns than can be named, before any is."""
+    if n_columns > MOST_COLUMNS:
+        raise ValueError(
+            f"it has {n_columns} columns, more than the {MOST_COLUMNS} that can be named one by one; number those that "
+            "hold anything from 1 on"
+        )
+
+
 def check_distinct(names: Sequence[str]) -> None:
     """Refuse two columns of the same name."""
     if len(set(names)) < len(names):
@@ -132,3 +154,10 @@ def missing(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind == "M":
         return np.isnat(values)
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
+
+
+def any_missing(columns: Sequence[np.ndarray]) -> bool:
+    """Whether a column of numbers or booleans has no value somewhere; many short columns are looked at together."""
+    floats = [values for values in columns if values.dtype.kind == "f"]
+    step = max(1, _ENTRIES_AT_ONCE // max(len(floats[0]), 1)) if floats else 1
+    return any(np.isnan(np.concatenate(floats[k : k + step])).any() for k in range(0, len(floats), step))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
-import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,9 +19,9 @@ from tamis.base._row_blocks import TAKE_ROW_BLOCKS
 from tamis.cli._dask_frames import read_in_dask
 from tamis.cli._environment import Environment
 from tamis.cli._frame import missing
+from tamis.cli._memory import default_size, in_words
 from tamis.cli._methods import kebab
 from tamis.cli._naming import columns_hold, drop_option, them
-from tamis.cli._options import UNITS
 from tamis.cli._progress import show_reading
 from tamis.cli._read import check_source, format_suffix
 from tamis.cli._read_text import TextFormat, find_layout
@@ -89,8 +88,6 @@ def is_large(args: argparse.Namespace, ranker: Ranker) -> bool:
     """Whether the files are to be read in blocks: as asked, or as their size and the memory say."""
     if args.scheduler is not None and args.engine != "dask":
         raise ValueError("--scheduler is for --engine dask")
-    if args.memory is not None and args.engine == "memory":
-        raise ValueError("--memory is for tables read in blocks, and --engine memory reads none so: leave out one")
     if args.engine in ("blocks", "dask"):
         if "row_blocks" not in ranker.provides:
             raise ValueError(
@@ -103,7 +100,7 @@ def is_large(args: argparse.Namespace, ranker: Ranker) -> bool:
     if args.engine == "memory" or suffix not in _FORMATS:
         return False
     size = sum(_size_in_memory(path, suffix) for path in paths if path.is_file())
-    budget = _free_memory() / 2 if args.memory is None else args.memory
+    budget = default_size() if args.memory is None else args.memory
     if _COPIES * size <= budget:
         return False
     if args.memory is None and _needs_memory(args, ranker):  # nobody asked to keep to a size: it may go well
@@ -112,9 +109,14 @@ def is_large(args: argparse.Namespace, ranker: Ranker) -> bool:
         return True
     raise ValueError(
         f"{kebab(type(ranker).__name__)} needs all rows in memory, where they and what is computed of them take about "
-        f"{_in_words(_COPIES * size)}: give so much --memory, or use a method that reads them in blocks: "
+        f"{in_words(_COPIES * size)}: give so much --memory, or use a method that reads them in blocks: "
         f"{', '.join(map(kebab, TAKE_ROW_BLOCKS))}"
     )
+
+
+def is_read_in_blocks(args: argparse.Namespace) -> bool:
+    """Whether files of this format are read in blocks where they are too large."""
+    return _suffix(args, find_files(args.file, several=args.glob)) in _FORMATS
 
 
 def _needs_memory(args: argparse.Namespace, ranker: Ranker) -> bool:
@@ -142,7 +144,7 @@ def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker],
     if suffix not in _FORMATS:
         raise ValueError(f"{paths[0]}: only {', '.join(_FORMATS)} are read in blocks, not '{suffix}'")
     layout = _common_layout(paths, suffix, text_format) if suffix in _TEXT else None
-    memory = int(_free_memory() / 2) if args.memory is None else args.memory
+    memory = default_size() if args.memory is None else args.memory
     files = FileTable(paths, layout=layout, memory=memory, suffix=suffix)
     files.watch = None if args.quiet or args.json else partial(show_reading, env)
     parts = find_parts(
@@ -158,7 +160,7 @@ def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker],
     files, n_empty = _without_empty_lines(files, parts.target)
     if not files.n_rows:
         raise ValueError(f"cannot read {paths[0]} as {suffix}: it holds no rows" if len(paths) == 1 else NO_ROWS)
-    notes = [f"{_in_words(files.n_bytes)} in {files.n_rows} rows and {len(files.column_names)} columns, read in blocks"]
+    notes = [f"{in_words(files.n_bytes)} in {files.n_rows} rows and {len(files.column_names)} columns, read in blocks"]
     if layout is not None and args.encoding is None and layout.encoding != "utf-8":
         notes.append(f"read as {layout.encoding.upper()}, as the first line says; else say --encoding NAME")
     if n_empty:
@@ -339,19 +341,3 @@ def _size_in_memory(path: Path, suffix: str) -> float:
             metadata = parquet.read_metadata(path)
             return max(8.0 * metadata.num_rows * metadata.num_columns, size)
     return size
-
-
-def _free_memory() -> int:
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not on every system
-        from tamis.engine import MEMORY
-
-        return 2 * MEMORY
-
-
-def _in_words(n_bytes: float) -> str:
-    for unit in ("TB", "GB", "MB"):
-        if n_bytes >= (size := UNITS[unit[0]]):
-            return f"{n_bytes / size:.1f} {unit}"
-    return f"{n_bytes / 2**10:.0f} kB"

@@ -73,6 +73,9 @@ def _describe(error: Exception) -> str:
     """The message alone where it was written for people, with its type where it was not; the ends of an endless one."""
     if isinstance(error, ValueError | ImportError) and str(error):
         return shorten(in_options(str(error)), LONGEST_MESSAGE)
+    if isinstance(error, MemoryError):
+        told = f" ({shorten(str(error))})" if str(error) else ""
+        return f"there is not enough memory{told}: leave columns out with --drop, or rank fewer rows"
     return f"{type(error).__name__}: {shorten(str(error), LONGEST_MESSAGE)}" if str(error) else type(error).__name__
 
 

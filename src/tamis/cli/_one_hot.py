@@ -7,15 +7,16 @@ from dataclasses import replace
 import numpy as np
 
 from tamis.cli._frame import Frame, check_distinct, kind, missing
+from tamis.cli._memory import NUMBER, UNLIMITED, Budget
 from tamis.cli._naming import columns_hold, drop_option
 
 
-def encode_levels(features: Frame) -> Frame:
+def encode_levels(features: Frame, budget: Budget = UNLIMITED) -> Frame:
     """One column of zeros and ones per level of each text or boolean column."""
     columns: dict[str, np.ndarray] = {}
     names: list[str] = list(features.block_names)
     for name, values in features.columns.items():
-        encoded = _one_hot(name, values) if kind(values) in ("text", "boolean") else {name: values}
+        encoded = _one_hot(name, values, budget) if kind(values) in ("text", "boolean") else {name: values}
         names += encoded
         columns |= encoded
     check_distinct(names)
@@ -33,7 +34,7 @@ def check_numbers(features: Frame) -> None:
         raise ValueError(f"{columns_hold(dates)} dates; leave out with {drop_option(dates)}")
 
 
-def _one_hot(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
+def _one_hot(name: str, values: np.ndarray, budget: Budget) -> dict[str, np.ndarray]:
     """Levels in sorted order, and for each the rows that have it."""
     if n_missing := int(missing(values).sum()):
         raise ValueError(f"column '{name}' holds {n_missing} missing values; impute or drop them first")
@@ -44,4 +45,7 @@ def _one_hot(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
             f"column '{name}' holds a different text in every row, as an identifier does: encoding it tells nothing; "
             f"leave it out with {drop_option([name])}"
         )
+    budget.check(
+        2 * NUMBER * labels.size * values.size, f"column '{name}' with one column for each of {labels.size} levels"
+    )
     return {f"{name}={label}": (codes == code).astype(np.int8) for code, label in enumerate(labels.tolist())}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tamis.cli._environment import Environment
+from tamis.cli._memory import UNITS
 
-UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}  # bytes
 _SIZE = re.compile(r"(\d+(?:\.\d*)?)\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
 
 
@@ -72,8 +72,8 @@ def add_global_options(parser: argparse.ArgumentParser, default: Any = False) ->
         group.add_argument(flag, action="store_true", default=default, help=text)
 
 
-def add_table_options(parser: argparse.ArgumentParser) -> None:
-    """Options on the table that a command reads."""
+def add_table_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Options on the table that a command reads; returns their group."""
     group = parser.add_argument_group("the table")
     group.add_argument(
         "file",
@@ -121,6 +121,7 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="leave these columns out, of the ranking and of --out; may be repeated",
     )
+    return group
 
 
 def add_meaning_options(parser: argparse.ArgumentParser) -> None:
@@ -256,17 +257,25 @@ def memory_size(text: str) -> int:
     return int(float(found[1]) * UNITS[found[2].upper()])
 
 
-def add_size_options(parser: argparse.ArgumentParser) -> None:
-    """Options on tables that are larger than memory."""
-    group = parser.add_argument_group("tables larger than memory")
-    group.add_argument(
+def add_memory_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, more: str = "") -> None:
+    """How much memory a table may take."""
+    parser.add_argument(
         "--memory",
         metavar="SIZE",
         type=memory_size,
-        help="memory to keep to, such as 2GB (default: half of what is free): larger Parquet, Arrow and text files are "
-        "read in blocks of rows, by methods that can. Not for --engine memory; --engine dask has partitions of its own "
-        "size",
+        help="memory that a table may take while it is read, such as 2GB (default: half of what is free): what takes "
+        f"more is refused before it is taken{more}",
     )
+
+
+def add_size_options(parser: argparse.ArgumentParser) -> None:
+    """Options on tables that are larger than memory."""
+    group = parser.add_argument_group("tables larger than memory")
+    more = (
+        ", but for Parquet, Arrow and text files, which are read in blocks of rows then, by methods that can. --engine "
+        "dask has partitions of its own size"
+    )
+    add_memory_option(group, more)
     group.add_argument(
         "--engine",
         choices=["auto", "memory", "blocks", "dask"],

@@ -11,8 +11,12 @@ from typing import Any
 import numpy as np
 
 from tamis.cli._frame import Frame
+from tamis.cli._memory import UNLIMITED, Budget
 
 _STANDARD_ERROR = 2
+_BYTES_PER_TEXT = 64  # of one that is an object, beside its letters
+_BYTES_PER_LETTER = 4  # at most, where one of them is no ASCII
+_ROWS_PER_TEXT = 2  # from which on it pays to look for equal cells
 
 
 def require_polars(purpose: str) -> Any:
@@ -23,7 +27,7 @@ def require_polars(purpose: str) -> Any:
         raise ImportError(f"{purpose} needs polars; install it with: pip install 'tamis[cli]'") from error
 
 
-def from_polars(table: Any) -> Frame:
+def from_polars(table: Any, budget: Budget = UNLIMITED) -> Frame:
     """Columns of a polars data frame; numbers without holes need no original beside them."""
     plain = _plain_types()
     columns: dict[str, np.ndarray] = {}
@@ -32,7 +36,7 @@ def from_polars(table: Any) -> Frame:
         if n_null == 0 and type(dtype) in plain:
             columns[series.name] = series.to_numpy()
         else:
-            columns[series.name] = _values(series)
+            columns[series.name] = _values(series, budget)
             originals[series.name] = series
     return Frame(columns, originals=originals)
 
@@ -90,14 +94,14 @@ def _standard_error_put_aside() -> Iterator[None]:
         os.close(nowhere)
 
 
-def _values(series: Any) -> np.ndarray:
+def _values(series: Any, budget: Budget) -> np.ndarray:
     import polars
 
     dtype = series.dtype
     if series.null_count() == series.len():
         return np.full(series.len(), np.nan)  # whatever type an empty column was given
     if dtype in (polars.String, polars.Categorical, polars.Enum):
-        return np.array(series.cast(polars.String).to_list(), dtype=object)
+        return _text(series.cast(polars.String), budget)
     if dtype == polars.Boolean and series.null_count():
         return np.array(series.to_list(), dtype=object)
     if dtype in (polars.Date, polars.Datetime):  # a time of a zone as that in UTC
@@ -107,3 +111,21 @@ def _values(series: Any) -> np.ndarray:
     if dtype.is_numeric() or dtype == polars.Boolean:
         return series.to_numpy()
     return np.empty(series.len(), dtype="V1")  # lists, durations, ...: refused by name, unless dropped
+
+
+def _text(series: Any, budget: Budget) -> np.ndarray:
+    """Objects of text; cells that are equal share one, as they do in a file that lists its texts once."""
+    import polars
+
+    distinct = series.drop_nulls().unique()
+    n_letters = int(distinct.str.len_bytes().cast(polars.Int64).sum())
+    needed = (
+        _BYTES_PER_LETTER * n_letters if n_letters > distinct.str.len_chars().cast(polars.Int64).sum() else n_letters
+    )
+    budget.check(needed + _BYTES_PER_TEXT * distinct.len() + 8 * series.len(), f"the text of column '{series.name}'")
+    if distinct.len() > series.len() / _ROWS_PER_TEXT:
+        return np.array(series.to_list(), dtype=object)
+    distinct = distinct.sort()
+    objects = np.array([*distinct.to_list(), None], dtype=object)
+    place = distinct.search_sorted(series).to_numpy()
+    return objects[np.where(series.is_null().to_numpy(), distinct.len(), place)]

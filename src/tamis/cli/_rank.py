@@ -30,7 +30,16 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, env: Environment) -> int:
-    from tamis.cli._fit import check_options, exit_code, file_field, fit, load, report_of, say_what_was_done
+    from tamis.cli._fit import (
+        check_options,
+        exit_code,
+        file_field,
+        fit,
+        load,
+        memory_budget,
+        report_of,
+        say_what_was_done,
+    )
     from tamis.cli._large import LargeTable
     from tamis.cli._methods import Settings, make_ranker, method_class
     from tamis.cli._render import feature_table, json_object
@@ -42,7 +51,14 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     table = load(args, env, ranker)
     if args.top is not None and (isinstance(table, LargeTable) or table.is_numeric()):
         ranker.set_params(stop=min(args.top, table.n_features))  # a sequential method need not go on
-    selector = fit(ranker, table, env, missing=args.missing, quiet=args.quiet or args.json)
+    selector = fit(
+        ranker,
+        table,
+        env,
+        missing=args.missing,
+        quiet=args.quiet or args.json,
+        budget=memory_budget(args),
+    )
     features = ranked_features(selector, table)
     shown = features[: args.top]
     if args.json:

@@ -6,19 +6,24 @@ import shlex
 import textwrap
 import zipfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import io, sparse
 
-from tamis.cli._frame import Frame, check_distinct
+from tamis.cli._arrow_sizes import decompressed_size
+from tamis.cli._declared_sizes import check_arff, check_mat, check_npz, check_svmlight, parquet_size, plain_columns
+from tamis.cli._frame import Frame, check_distinct, check_number_of_columns
+from tamis.cli._memory import UNLIMITED, Budget, TooLargeError
 from tamis.cli._polars import from_polars, panics_as_errors, require_polars
 from tamis.cli._read_text import TextFormat, read_csv, read_tsv
 
 _TARGET = "y"  # name of the target in formats that set it apart without one
 _LONGEST_REASON = 160
-_MOST_COLUMNS = 5_000_000
+_BYTES_PER_COLUMN = 500  # of a matrix in memory, with its name, however few rows there are
+_OF_MATRICES = ("X", "Y", "y", "feature_names")
 _COMPRESSIBLE = (".csv", ".tsv", ".svm", ".svmlight", ".libsvm")
 
 
@@ -44,6 +49,7 @@ def read(
     text_format: TextFormat | None = None,
     name: str = "",
     may_be_empty: bool = False,
+    budget: Budget = UNLIMITED,
 ) -> Frame:
     """Read a file; whatever goes wrong in it becomes a ``ValueError`` that names it.
 
@@ -58,6 +64,8 @@ def read(
         What to call it, if not by its path.
     may_be_empty : bool
         Whether it may hold no rows, as one part of several.
+    budget : Budget
+        Memory that it may take.
     """
     suffix = format_suffix(path) if suffix is None else suffix
     name = name or str(path)
@@ -68,11 +76,18 @@ def read(
             f"--encoding, --separator and --decimal are for {', '.join(_TEXT_READERS)}; {name} is {suffix}"
         )
     try:
-        frame = _TEXT_READERS[suffix](path, given) if suffix in _TEXT_READERS else _BINARY_READERS[suffix](path)
+        is_text = suffix in _TEXT_READERS
+        frame = _TEXT_READERS[suffix](path, given, budget) if is_text else _BINARY_READERS[suffix](path, budget)
         if frame.n_rows == 0 and not may_be_empty:
             raise ValueError("it holds no rows")
-    except (ImportError, MemoryError):
+    except ImportError:
         raise
+    except TooLargeError as error:
+        raise TooLargeError(f"cannot read {name} as {suffix}: {error}") from error
+    except MemoryError as error:
+        raise TooLargeError(
+            f"cannot read {name} as {suffix}: it takes more memory than there is{budget.cure}"
+        ) from error
     except Exception as error:  # parsers of foreign bytes fail in many ways, all of them the file's fault
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         reason = textwrap.shorten(reason.partition("\n")[0], _LONGEST_REASON) or type(error).__name__
@@ -88,53 +103,66 @@ def format_suffix(path: Path) -> str:
     return Path(name).suffix
 
 
-def _read_parquet(path: Path) -> Frame:
+def _read_parquet(path: Path, budget: Budget) -> Frame:
     polars = require_polars("reading .parquet")
     with panics_as_errors(polars):
-        return from_polars(polars.read_parquet(path, glob=False))
+        names, plain = plain_columns(polars.scan_parquet(path, glob=False), parquet_size(path), budget)
+        return _with_nested(from_polars(polars.read_parquet(path, glob=False, columns=plain), budget), names)
 
 
-def _read_arrow(path: Path) -> Frame:
+def _read_arrow(path: Path, budget: Budget) -> Frame:
     polars = require_polars(f"reading {path.suffix.lower()}")
     with panics_as_errors(polars):
-        return from_polars(polars.read_ipc(path))
+        names, plain = plain_columns(polars.scan_ipc(path, glob=False), decompressed_size(path), budget)
+        return _with_nested(from_polars(polars.read_ipc(path, columns=plain), budget), names)
 
 
-def _read_npz(path: Path) -> Frame:
+def _with_nested(frame: Frame, names: Sequence[str]) -> Frame:
+    """All columns in order; lists, which were not read, hold what no method takes."""
+    if len(names) == len(frame.columns):
+        return frame
+    unread = np.empty(frame.n_rows, dtype="V1")
+    return replace(frame, columns={name: frame.columns.get(name, unread) for name in names})
+
+
+def _read_npz(path: Path, budget: Budget) -> Frame:
     """Arrays ``X`` or the parts of a CSR matrix, ``y`` and ``feature_names``."""
     from tamis.datasets._load import assemble  # loads scikit-learn, which the other formats need not wait for
 
     if not zipfile.is_zipfile(path):
         raise ValueError("it is no zip archive, or was cut short")
     wanted = {"X", "y", "feature_names", "data", "indices", "indptr", "shape"}
+    check_npz(path, wanted, budget)
     with np.load(path) as archive:
         held = archive.files
         tables = assemble({key: archive[key] for key in held if key in wanted})
     if "X" not in tables:
         raise ValueError(f"it holds no table X, only {', '.join(held) or 'nothing'}")
-    return _from_matrix(tables["X"], tables.get("y"), tables.get("feature_names"))
+    return _from_matrix(tables["X"], tables.get("y"), tables.get("feature_names"), budget)
 
 
-def _read_mat(path: Path) -> Frame:
+def _read_mat(path: Path, budget: Budget) -> Frame:
     """MATLAB variables ``X``, ``Y`` or ``y``, and ``feature_names``."""
-    tables = io.loadmat(path, appendmat=False)
+    held = check_mat(path, _OF_MATRICES, budget)
+    tables = io.loadmat(path, appendmat=False, variable_names=_OF_MATRICES)
     if "X" not in tables:
-        held = [key for key in tables if not key.startswith("__")]
         raise ValueError(f"it holds no variable X, only {', '.join(held) or 'nothing'}")
     target = tables.get("Y", tables.get("y"))
     if target is not None and target.dtype == object:  # a cell array of labels
         target = np.array([_plain(label) for label in np.ravel(target)])
-    return _from_matrix(tables["X"], target, tables.get("feature_names"))
+    return _from_matrix(tables["X"], target, tables.get("feature_names"), budget)
 
 
-def _read_svmlight(path: Path) -> Frame:
+def _read_svmlight(path: Path, budget: Budget) -> Frame:
     from sklearn.datasets import load_svmlight_file
 
+    check_svmlight(path, budget)
     X, y = load_svmlight_file(str(path))
-    return _from_matrix(X, y, None)
+    return _from_matrix(X, y, None, budget)
 
 
-def _read_arff(path: Path) -> Frame:
+def _read_arff(path: Path, budget: Budget) -> Frame:
+    check_arff(path, budget)
     try:
         data, meta = io.arff.loadarff(path)
     except StopIteration:
@@ -149,17 +177,14 @@ def _nominal(values: np.ndarray) -> np.ndarray:
     return np.array([None if value == "?" else value for value in text], dtype=object)
 
 
-def _from_matrix(X: Any, y: np.ndarray | None, names: Sequence[Any] | None) -> Frame:
+def _from_matrix(X: Any, y: np.ndarray | None, names: Sequence[Any] | None, budget: Budget) -> Frame:
     """A frame from a matrix with a target beside it; unnamed columns are x0, x1, ..."""
     if X.ndim != 2:
         raise ValueError(f"X has shape {X.shape}, not rows x columns")
     if y is not None and y.size != X.shape[0]:
         raise ValueError(f"y has shape {y.shape}, not one value for each of the {X.shape[0]} rows of X")
-    if X.shape[1] > _MOST_COLUMNS:
-        raise ValueError(
-            f"X has {X.shape[1]} columns, more than the {_MOST_COLUMNS} that can be named one by one; number those "
-            "that hold anything from 1 on"
-        )
+    check_number_of_columns(X.shape[1])
+    budget.check(_BYTES_PER_COLUMN * X.shape[1], f"{X.shape[1]} columns")
     named = [f"x{j}" for j in range(X.shape[1])] if names is None else [_plain(name) for name in np.ravel(names)]
     if len(named) != X.shape[1]:
         raise ValueError(f"feature_names holds {len(named)} names for {X.shape[1]} columns")
@@ -177,8 +202,8 @@ def _plain(name: Any) -> str:
     return str(np.ravel(name)[0]).strip()
 
 
-_TEXT_READERS: dict[str, Callable[[Path, TextFormat], Frame]] = {".csv": read_csv, ".tsv": read_tsv}
-_BINARY_READERS: dict[str, Callable[[Path], Frame]] = {
+_TEXT_READERS: dict[str, Callable[[Path, TextFormat, Budget], Frame]] = {".csv": read_csv, ".tsv": read_tsv}
+_BINARY_READERS: dict[str, Callable[[Path, Budget], Frame]] = {
     ".parquet": _read_parquet,
     ".arrow": _read_arrow,
     ".feather": _read_arrow,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import re
 import zlib
 from collections.abc import Sequence
@@ -11,16 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tamis.cli._frame import Frame, check_distinct, kind
+from tamis.cli._frame import Frame, check_distinct, check_number_of_columns, kind
+from tamis.cli._memory import Budget
 from tamis.cli._naming import columns_hold
-from tamis.cli._polars import from_polars, null_counts, require_polars
-from tamis.cli._text_cells import MISSING, looks_parsed, parse_cells
-from tamis.cli._text_encoding import TextFile, decode, encoding_of_head
+from tamis.cli._polars import from_polars, null_counts, panics_as_errors, require_polars
+from tamis.cli._read_rows import is_wide, other_mark, parse_rows, parse_wide_rows, read_rows
+from tamis.cli._text_cells import CODE, MISSING, looks_parsed, parse_cells
+from tamis.cli._text_encoding import BYTES_PER_CHARACTER, TextFile, decode, encoding_of_head, open_bytes
 from tamis.engine import TextLayout
 
 _SEPARATORS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_SIZE = 100, 100_000
-_CODE = r"^\s*[+-]?0\d+\s*$"
+_BYTES_PER_CELL = 36.0  # of a table of text in memory, beside its characters, as polars and as numbers
+_BYTES_PER_COLUMN = 300.0  # with its name, however few rows there are
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
 _DECIMAL_POINT = re.compile(r"\s*[+-]?\d*\.\d+([eE][+-]?\d+)?\s*")
 
@@ -43,14 +45,14 @@ class TextFormat:
     decimal: str | None = None
 
 
-def read_csv(path: Path, given: TextFormat) -> Frame:
+def read_csv(path: Path, given: TextFormat, budget: Budget) -> Frame:
     """Values separated by commas, semicolons, tabs or bars, whichever splits all lines alike."""
-    return _read_delimited(decode(path, given.encoding), given.separator, given.decimal)
+    return _read_delimited(decode(path, given.encoding, budget), given.separator, given.decimal, budget)
 
 
-def read_tsv(path: Path, given: TextFormat) -> Frame:
+def read_tsv(path: Path, given: TextFormat, budget: Budget) -> Frame:
     """Tab-separated values."""
-    return _read_delimited(decode(path, given.encoding), given.separator or "\t", given.decimal)
+    return _read_delimited(decode(path, given.encoding, budget), given.separator or "\t", given.decimal, budget)
 
 
 def find_layout(path: Path, suffix: str, given: TextFormat) -> TextLayout:
@@ -72,33 +74,44 @@ def find_layout(path: Path, suffix: str, given: TextFormat) -> TextLayout:
     comma = given.decimal == "," or (given.decimal is None and separator != "," and _has_decimal_commas(rows))
     header = csv.reader(sample, delimiter=separator)
     names = _names(next(row for row in header if row))
-    coded = [name for j, name in enumerate(names) if any(len(row) > j and re.fullmatch(_CODE, row[j]) for row in rows)]
+    coded = [name for j, name in enumerate(names) if any(len(row) > j and re.fullmatch(CODE, row[j]) for row in rows)]
     decimal = "," if comma else "."
     return TextLayout(separator, decimal, encoding, MISSING, tuple(names), header.line_num, tuple(coded))
 
 
 def _head(path: Path) -> bytes:
     """The first bytes of a text file, which may be compressed; whole lines, if there are any."""
-    with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb") as file:
+    with open_bytes(path) as file:
         head = file.read(_SAMPLE_SIZE)
     return head
 
 
-def _read_delimited(file: TextFile, separator: str | None, decimal: str | None) -> Frame:
+def _read_delimited(file: TextFile, separator: str | None, decimal: str | None, budget: Budget) -> Frame:
     sample = _first_lines(file)
     if not any(line.strip() for line in sample):
         raise ValueError("it is empty")
+    _check_header(sample, separator, budget)
     separator = _find_separator(sample) if separator is None else separator
     names = _names(next(row for row in csv.reader(sample, delimiter=separator) if row))
     comma = decimal == "," or (
         decimal is None and separator != "," and _has_decimal_commas(_rows(sample, separator)[1:])
     )
+    size = file.size(separator)
+    n_cells = size.n_marks + size.n_lines
+    needed = BYTES_PER_CHARACTER * size.n_bytes + _BYTES_PER_CELL * n_cells + _BYTES_PER_COLUMN * len(names)
+    budget.check(needed, f"its {n_cells} cells")
     try:
         polars = require_polars("fast reading")
     except ImportError:
-        frame = _read_plain(file, separator, names, comma)
+        rows, n_empty = read_rows(file, separator, names)
+        frame = parse_rows(rows, names, comma).with_notes(_empty_note(n_empty))
     else:
-        frame = _read_polars(polars, file, separator, names, comma)
+        with panics_as_errors(polars):
+            if is_wide(size, len(names)):
+                rows, n_empty = read_rows(file, separator, names)
+                frame = parse_wide_rows(polars, rows, names, comma).with_notes(_empty_note(n_empty))
+            else:
+                frame = _read_polars(polars, file, separator, names, comma, budget)
     notes = [file.note] if file.note else []
     if decimal is None and comma:
         notes.append("read with decimal commas (say --decimal . if they are none)")
@@ -118,6 +131,14 @@ def _first_lines(file: TextFile) -> list[str]:
             if len(sample) == _SAMPLE_LINES or (size > _SAMPLE_SIZE and len(sample) > 1):
                 break
     return sample
+
+
+def _check_header(sample: Sequence[str], separator: str | None, budget: Budget) -> None:
+    """Refuse lines of more cells than can be looked at, before they are split."""
+    n_columns = max(line.count(mark) for line in sample for mark in (separator or _SEPARATORS)) + 1
+    if not any('"' in line for line in sample):
+        check_number_of_columns(n_columns)
+    budget.check(_BYTES_PER_COLUMN * n_columns, f"a line of {n_columns} cells")
 
 
 def _find_separator(sample: Sequence[str]) -> str:
@@ -153,7 +174,9 @@ def _names(header: Sequence[str]) -> list[str]:
     return names
 
 
-def _read_polars(polars: Any, file: TextFile, separator: str, names: Sequence[str], comma: bool) -> Frame:
+def _read_polars(
+    polars: Any, file: TextFile, separator: str, names: Sequence[str], comma: bool, budget: Budget
+) -> Frame:
     try:
         table = polars.read_csv(
             file.source(),
@@ -165,7 +188,7 @@ def _read_polars(polars: Any, file: TextFile, separator: str, names: Sequence[st
     except polars.exceptions.ComputeError as error:
         if "more fields" not in str(error):
             raise
-        raise ValueError(f"a line has more cells than the header, {len(names)}; {_other_mark(separator)}") from error
+        raise ValueError(f"a line has more cells than the header, {len(names)}; {other_mark(separator)}") from error
     if len(table.columns) != len(names):
         raise ValueError(f"its header has {len(names)} names, its lines {len(table.columns)} cells")
     table = _with_numbers(polars, table, comma)
@@ -175,7 +198,7 @@ def _read_polars(polars: Any, file: TextFile, separator: str, names: Sequence[st
         empty = table.select(polars.all_horizontal(polars.all().is_null())).to_series()
         n_empty = int(empty.sum())
         table = table.filter(~empty) if n_empty else table
-    frame = from_polars(table)
+    frame = from_polars(table, budget)
     parsed = {
         name: parse_cells(values.tolist(), comma)
         for name, values in frame.columns.items()
@@ -196,7 +219,7 @@ def _with_numbers(polars: Any, table: Any, comma: bool) -> Any:
         rest = rest[[name for name, has in zip(rest.columns, has_point, strict=True) if not has]]
     written = every.str.replace(",", ".", literal=True) if comma else every
     numbers = _cast_columns(rest, written, polars.Float64)
-    has_code = table[[series.name for series in whole]].select(every.str.contains(_CODE).any())
+    has_code = table[[series.name for series in whole]].select(every.str.contains(CODE).any())
     return table.with_columns(numbers + [series for series in whole if not has_code[series.name].any()])
 
 
@@ -207,31 +230,6 @@ def _cast_columns(table: Any, written: Any, dtype: Any) -> list[Any]:
     return [
         series for series, is_same in zip(cast, same, strict=True) if is_same and series.null_count() < series.len()
     ]
-
-
-def _read_plain(file: TextFile, separator: str, names: Sequence[str], comma: bool) -> Frame:
-    """The same without polars: slower, and with the whole text in memory."""
-    rows: list[list[str | None]] = []
-    n_empty = 0
-    with file.open() as lines:
-        reader = csv.reader(lines, delimiter=separator, strict=True)
-        next(row for row in reader if row)  # the header
-        for row in reader:
-            if row and len(row) != len(names):
-                cells = f"line {reader.line_num} has {len(row)} cells, the header {len(names)}"
-                raise ValueError(f"{cells}; {_other_mark(separator)}")
-            filled = [None if cell in MISSING else cell for cell in row]
-            if any(cell is not None for cell in filled):
-                rows.append(filled)
-            else:
-                n_empty += 1
-    columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    parsed = {name: parse_cells(column, comma) for name, column in zip(names, columns, strict=True)}
-    return Frame({}).with_columns(parsed).with_notes(_empty_note(n_empty))
-
-
-def _other_mark(separator: str) -> str:
-    return f"if cells are not separated by {separator!r}, name the mark with --separator"
 
 
 def _decimal_note(frame: Frame) -> list[str]:

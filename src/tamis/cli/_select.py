@@ -38,7 +38,16 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, env: Environment) -> int:
-    from tamis.cli._fit import check_options, exit_code, file_field, fit, load, report_of, say_what_was_done
+    from tamis.cli._fit import (
+        check_options,
+        exit_code,
+        file_field,
+        fit,
+        load,
+        memory_budget,
+        report_of,
+        say_what_was_done,
+    )
     from tamis.cli._large import LargeTable, check_writable_large, write_large
     from tamis.cli._methods import Settings, make_ranker, make_stop, method_class
     from tamis.cli._naming import enumerate_names
@@ -57,13 +66,22 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     table = load(args, env, ranker)
     if args.out is not None:
         check_writable_large(args.out) if isinstance(table, LargeTable) else check_writable(args.out, table)
-    selector = fit(ranker, table, env, missing=args.missing, quiet=args.quiet or args.json)
+    selector = fit(
+        ranker,
+        table,
+        env,
+        missing=args.missing,
+        quiet=args.quiet or args.json,
+        budget=memory_budget(args),
+    )
     features = kept_features(selector, table)
     reason = selector.stop_.reason
     if args.out is not None:
         kept = {feature.name for feature in features}
         try:
-            write_large(args.out, table, kept) if isinstance(table, LargeTable) else write(args.out, table, kept)
+            write_large(args.out, table, kept) if isinstance(table, LargeTable) else write(
+                args.out, table, kept, memory_budget(args)
+            )
         except KeyboardInterrupt:  # what took the time is done: it is not lost
             env.say(f"kept {enumerate_names([feature.name for feature in features])}; {args.out} was not written")
             raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import glob
 import shlex
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -15,15 +14,23 @@ from typing import BinaryIO
 import numpy as np
 
 from tamis.cli._frame import Frame, kind, missing
+from tamis.cli._memory import UNLIMITED, Budget
 from tamis.cli._read import read
 from tamis.cli._read_text import TextFormat
 
+_BLOCK = 2**20
 STANDARD_INPUT = Path("-")
 NO_ROWS = "--glob: none of the files holds any rows"
 
 
 def read_table(
-    files: Sequence[Path], *, several: bool, suffix: str | None, text_format: TextFormat, stdin: Callable[[], BinaryIO]
+    files: Sequence[Path],
+    *,
+    several: bool,
+    suffix: str | None,
+    text_format: TextFormat,
+    stdin: Callable[[], BinaryIO],
+    budget: Budget = UNLIMITED,
 ) -> Frame:
     """Read the table that the options describe.
 
@@ -39,11 +46,22 @@ def read_table(
         How a table of text is written.
     stdin : callable
         Gives the binary stream of standard input.
+    budget : Budget
+        Memory that all files together may take.
     """
     paths = find_files(files, several=several)
     if not several:
-        return _read_one(paths[0], suffix, text_format, stdin)
-    return _stack({path: _read_one(path, suffix, text_format, stdin, may_be_empty=True) for path in paths})
+        return _read_one(paths[0], suffix, text_format, stdin, budget)
+    frames: dict[Path, Frame] = {}
+    for path in paths:
+        left = budget.after(sum(map(_size, frames.values())))
+        frames[path] = _read_one(path, suffix, text_format, stdin, left, may_be_empty=True)
+    return _stack(frames)
+
+
+def _size(frame: Frame) -> int:
+    """Bytes of the columns of a frame, each put below others of its kind later: twice."""
+    return 2 * sum(values.nbytes for values in frame.columns.values())
 
 
 def find_files(files: Sequence[Path], *, several: bool) -> list[Path]:
@@ -76,19 +94,21 @@ def _read_one(
     suffix: str | None,
     text_format: TextFormat,
     stdin: Callable[[], BinaryIO],
+    budget: Budget,
     *,
     may_be_empty: bool = False,
 ) -> Frame:
     if path != STANDARD_INPUT:
-        frame = read(path, suffix=suffix, text_format=text_format, may_be_empty=may_be_empty)
+        frame = read(path, suffix=suffix, text_format=text_format, may_be_empty=may_be_empty, budget=budget)
         return _with_one_note(frame, str(path))
-    with _spooled(stdin()) as spooled:
+    with _spooled(stdin(), budget) as spooled:
         frame = read(
             spooled,
             suffix=suffix or ".csv",
             text_format=text_format,
             name="standard input",
             may_be_empty=may_be_empty,
+            budget=budget,
         )
     return _with_one_note(frame, "standard input")
 
@@ -99,12 +119,12 @@ def _with_one_note(frame: Frame, name: str) -> Frame:
 
 
 @contextlib.contextmanager
-def _spooled(stdin: BinaryIO) -> Iterator[Path]:
-    """Standard input as a file, which every reader takes."""
+def _spooled(stdin: BinaryIO, budget: Budget) -> Iterator[Path]:
+    """Standard input as a file, which every reader takes; one that does not end is no table."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stdin"
         with open(path, "wb") as file:
-            shutil.copyfileobj(stdin, file)
+            file.writelines(budget.counted(iter(lambda: stdin.read(_BLOCK), b""), "standard input"))
         yield path
 
 
@@ -126,7 +146,7 @@ def _stack(frames: dict[Path, Frame]) -> Frame:
         name: _stack_column(name, {path: frame.columns[name] for path, frame in frames.items()}) for name in first.names
     }
     originals = {
-        name: np.concatenate([np.array(list(frame.written()[name]), dtype=object) for frame in frames.values()])
+        name: np.concatenate([_as_written(frame, name) for frame in frames.values()])
         for name in {name for frame in frames.values() for name in frame.originals}
     }
     notes = [note for frame in frames.values() for note in frame.notes]
@@ -134,6 +154,14 @@ def _stack(frames: dict[Path, Frame]) -> Frame:
     return Frame(
         columns, target=first.target, originals=originals, notes=(*notes, f"read {n_rows} rows of {n_files} files")
     )
+
+
+def _as_written(frame: Frame, name: str) -> np.ndarray:
+    """A column as its file has it, None where it holds nothing."""
+    values = frame.columns[name]
+    if name not in frame.originals and missing(values).all():
+        return np.full(len(values), None, dtype=object)
+    return np.array(list(frame.originals.get(name, values)), dtype=object)
 
 
 def _stack_column(name: str, parts: dict[Path, np.ndarray]) -> np.ndarray:

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tamis.cli._frame import Frame, kind, missing
+from tamis.cli._frame import Frame, any_missing, kind, missing
+from tamis.cli._memory import UNLIMITED, Budget
 from tamis.cli._naming import columns_hold, drop_option, enumerate_names, suggest, them
 from tamis.kernels.arrays.targets import infer_task
 
 _LONGEST_LABEL = 10_000  # characters; labels are held at the width of the longest
+_BYTES_PER_LETTER = 4  # of labels in an array
 _MOST_SHOWN = 30
 LARGEST_WHOLE = 2.0**53  # up to which numbers in double precision are whole numbers exactly
 
@@ -90,13 +92,17 @@ class Table:
 
     def is_numeric(self) -> bool:
         """Whether all features are numbers or booleans, and none of the values is missing."""
-        return all(
-            values.dtype.kind in "fiub" and not missing(values).any() for values in self.features.columns.values()
-        )
+        columns = list(self.features.columns.values())
+        return all(values.dtype.kind in "fiub" for values in columns) and not any_missing(columns)
 
 
 def prepare(
-    frame: Frame, columns: Columns, *, drop_rows_without_target: bool = False, needed_by: str | None = None
+    frame: Frame,
+    columns: Columns,
+    *,
+    drop_rows_without_target: bool = False,
+    needed_by: str | None = None,
+    budget: Budget = UNLIMITED,
 ) -> Table:
     """Set the target, weights and row groups apart, and leave out what is to be left out.
 
@@ -108,6 +114,8 @@ def prepare(
         Leave out rows whose target is missing; else they are refused.
     needed_by : str or None
         What cannot do without a target, for the error.
+    budget : Budget
+        Memory that labels may take, each of which is held as wide as the longest.
     """
     parts = find_parts(frame.names, frame.target, columns, needed_by=needed_by)
     target = parts.target
@@ -118,7 +126,7 @@ def prepare(
     _check_kinds(features)
     return Table(
         features,
-        y=None if target is None else as_target(frame.column(target), target),
+        y=None if target is None else as_target(frame.column(target), target, budget),
         target=target,
         target_written=None if target is None else frame.originals.get(target),
         weights=None if columns.weights is None else as_weights(frame.column(columns.weights), columns.weights),
@@ -222,7 +230,7 @@ def _split(given: str, known: set[str]) -> list[str]:
     return parts
 
 
-def as_target(values: np.ndarray, name: str) -> np.ndarray:
+def as_target(values: np.ndarray, name: str, budget: Budget = UNLIMITED) -> np.ndarray:
     """A target without holes: numbers as they are, text as labels."""
     option = f"--target {shlex.quote(name)}"
     if n_missing := int(missing(values).sum()):
@@ -239,6 +247,8 @@ def as_target(values: np.ndarray, name: str) -> np.ndarray:
     if holds != "text":
         return values
     _check_labels(values, option)
+    widest = max(map(len, set(values.tolist())))
+    budget.check(_BYTES_PER_LETTER * widest * values.size, f"{option}: labels of up to {widest} characters")
     return values.astype(str)
 
 

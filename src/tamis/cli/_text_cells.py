@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+CODE = r"^\s*[+-]?0\d+\s*$"  # a number that would lose its zero, in the spelling of polars
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "?")
 
 _BOOLEANS = {"true": True, "false": False}

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from tamis.base import written_whole
 from tamis.cli._frame import Frame, kind
+from tamis.cli._memory import UNLIMITED, Budget
 from tamis.cli._naming import columns_hold
 from tamis.cli._polars import require_polars, to_polars
 from tamis.cli._table import Table
@@ -55,13 +56,16 @@ def check_writable(path: Path, table: Table) -> None:
         )
 
 
-def write(path: Path, table: Table, features: Collection[str]) -> None:
+def write(path: Path, table: Table, features: Collection[str], budget: Budget = UNLIMITED) -> None:
     """Write the given features of a table and its target, as its file had them.
 
     The file is written beside its destination and moved there when it is complete.
     """
+    kept, suffix = table.features.keep(features), path.suffix.lower()
+    if suffix != _SPARSE:
+        kept.check_dense(budget, f"which {suffix} needs, and {_SPARSE} does not")
     with written_whole(path) as part, open(part, "xb") as file:
-        _WRITERS[path.suffix.lower()](file, table.features.keep(features), table)
+        _WRITERS[suffix](file, kept, table)
 
 
 def _columns(features: Frame, table: Table) -> dict[str, Any]:
@@ -140,6 +144,7 @@ def _write_npz(file: BinaryIO, features: Frame, table: Table) -> None:
     np.savez_compressed(file, feature_names=np.array(features.names, dtype=str), **arrays)
 
 
+_SPARSE = ".npz"
 _ARROW = (".arrow", ".feather", ".ipc")
 _WRITERS: dict[str, Callable[[BinaryIO, Frame, Table], None]] = {
     ".csv": _write_csv,

@@ -174,22 +174,23 @@ def _exact_copies(source: Source, Z: np.ndarray, varying: np.ndarray) -> dict[in
     key = np.abs(vector @ Z[:, varying])
     order = np.argsort(key, kind="stable")
     starts = np.flatnonzero(np.diff(key[order], prepend=-np.inf) > _SAME * np.linalg.norm(vector))
+    sizes = np.diff(starts, append=order.size)
     copies: dict[int, int] = {}
-    for run in np.split(varying[order], starts[1:]):
-        if run.size < 2:
-            continue
-        first, *others = np.sort(run).tolist()
-        for later in others:
-            if _is_copy(source.numbers[:, first], source.numbers[:, later]):
-                copies[later] = first
+    for k in np.flatnonzero(sizes > 1).tolist():
+        first, *others = np.sort(varying[order[starts[k] : starts[k] + sizes[k]]]).tolist()
+        for block in blocks(len(others), _BLOCK):
+            later = np.array(others)[block]
+            copies |= dict.fromkeys(later[_are_copies(source.numbers, first, later)].tolist(), first)
     return copies
 
 
-def _is_copy(a: np.ndarray, b: np.ndarray) -> bool:
-    if not np.array_equal(np.isnan(a), np.isnan(b)):
-        return False
-    Z = _standardized(np.column_stack([a, b]))
-    return bool(np.abs(Z[:, 0] - np.sign(Z[:, 0] @ Z[:, 1]) * Z[:, 1]).max() <= 10 * _SAME)
+def _are_copies(numbers: np.ndarray, first: int, later: np.ndarray) -> np.ndarray:
+    """Which of some columns equal one before them, up to unit and offset."""
+    both = numbers[:, [first, *later.tolist()]]
+    is_missing = np.isnan(both)
+    Z = _standardized(both)
+    distance = np.abs(Z[:, :1] - np.sign(Z[:, 0] @ Z[:, 1:]) * Z[:, 1:]).max(axis=0)
+    return np.all(is_missing[:, 1:] == is_missing[:, :1], axis=0) & (distance <= 10 * _SAME)
 
 
 def _near_copies(Z: np.ndarray, columns: np.ndarray) -> Iterator[tuple[int, int, float]]:
