@@ -34,6 +34,7 @@ from tamis.base._candidates import Candidates, ColumnCandidates, GroupCandidates
 from tamis.base._nothing_kept import warn_of_nothing_kept
 from tamis.base._progress import interruption, note_interruption
 from tamis.base._ranking import Ranking, StopDecision
+from tamis.base._raw_input import fill_masked
 from tamis.base._refuse_weights import refuse_weights
 from tamis.base._row_blocks import (
     gather_target,
@@ -641,7 +642,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             return take_dask_columns(self, X, self._get_support_mask())
         if "array_api" in self.provides:
             check_same_namespace(X, self, attribute="scores_", method="transform")
-        return super().transform(X)
+        return super().transform(fill_masked(X))
 
     def inverse_transform(self, X: Any) -> Any:
         """Put the selected columns back in their places, with zeros where others were.

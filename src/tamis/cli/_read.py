@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import shlex
 import textwrap
 import zipfile
@@ -97,7 +98,7 @@ def _read_parquet(path: Path) -> Frame:
 def _read_arrow(path: Path) -> Frame:
     polars = require_polars(f"reading {path.suffix.lower()}")
     with panics_as_errors(polars):
-        return from_polars(polars.read_ipc(path))
+        return from_polars(polars.read_ipc(glob.escape(str(path))))  # which would be expanded as a pattern
 
 
 def _read_npz(path: Path) -> Frame:

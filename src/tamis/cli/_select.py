@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from tamis.cli._environment import Environment
 from tamis.cli._options import (
@@ -39,6 +40,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace, env: Environment) -> int:
     from tamis.cli._fit import check_options, exit_code, file_field, fit, load, report_of, say_what_was_done
+    from tamis.cli._formulas import check_safe_csv
     from tamis.cli._large import LargeTable, check_writable_large, write_large
     from tamis.cli._methods import Settings, make_ranker, make_stop, method_class
     from tamis.cli._naming import enumerate_names
@@ -46,6 +48,8 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     from tamis.cli._results import curve_label, kept_features
     from tamis.cli._write import check_destination, check_writable, write
 
+    if args.safe_csv:
+        check_safe_csv(args.out)
     if args.out is not None:
         check_destination(args.out, sources=args.file)
     method = method_class(args.method, args.given)
@@ -56,17 +60,24 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     check_options(args, ranker)
     table = load(args, env, ranker)
     if args.out is not None:
-        check_writable_large(args.out) if isinstance(table, LargeTable) else check_writable(args.out, table)
+        if isinstance(table, LargeTable):
+            check_writable_large(args.out, table, mark_formulas=args.safe_csv)
+        else:
+            check_writable(args.out, table, mark_formulas=args.safe_csv)
     selector = fit(ranker, table, env, missing=args.missing, quiet=args.quiet or args.json)
     features = kept_features(selector, table)
     reason = selector.stop_.reason
+    not_written = None
     if args.out is not None:
         kept = {feature.name for feature in features}
+        write_table: Any = write_large if isinstance(table, LargeTable) else write
         try:
-            write_large(args.out, table, kept) if isinstance(table, LargeTable) else write(args.out, table, kept)
+            write_table(args.out, table, kept, mark_formulas=args.safe_csv)
         except KeyboardInterrupt:  # what took the time is done: it is not lost
             env.say(f"kept {enumerate_names([feature.name for feature in features])}; {args.out} was not written")
             raise
+        except OSError as error:  # neither is it here: the answer is told as without --out
+            args.out, not_written = None, error
     if args.json:
         report = {
             "file": file_field(args.file),
@@ -81,6 +92,8 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
             "out": None if args.out is None else str(args.out),
         }
         env.emit(json_object(report))
+        if not_written is not None:
+            raise not_written
         return exit_code(selector)
     say_what_was_done(selector, table, env)
     if args.out is None:
@@ -89,6 +102,8 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     if args.out is not None:
         names = enumerate_names([feature.name for feature in features])
         env.say(f"wrote {args.out}" + (f": {names}" if names else ""))
+    if not_written is not None:
+        raise not_written
     return exit_code(selector)
 
 
