@@ -5,9 +5,8 @@ This module is imported before all others, so it imports next to nothing.
 
 from __future__ import annotations
 
-import contextlib
+import _signal as signal  # type: ignore[import-not-found]  # the module signal loads others, and Ctrl-C may come sooner
 import os
-import signal
 
 INTERRUPTED, TERMINATED = 130, 143  # exit codes, as shells have them
 _CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
@@ -23,7 +22,7 @@ def take_signals() -> None:
     """Take Ctrl-C and SIGTERM, unless whoever started the process had them ignored."""
     for number in _CODES:
         try:
-            if signal.getsignal(number) is not signal.SIG_IGN:
+            if signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, _end)
         except (ValueError, OSError):  # in a thread, or where there is no such signal
             continue
@@ -49,14 +48,15 @@ def received() -> int:
 
 def quit_at_once(code: int) -> None:
     """End the process as it stands."""
-    if code == INTERRUPTED:
-        with contextlib.suppress(OSError):  # nobody listens
+    try:
+        if code == INTERRUPTED:
             os.write(_STANDARD_ERROR, b"tamis: interrupted\n")
-    os._exit(code)
+    finally:  # even where nobody listens
+        os._exit(code)
 
 
 def _end(number: int, frame: object) -> None:
-    code = _CODES[signal.Signals(number)]
+    code = _CODES[number]
     _State.received = code
     if not _State.works:
         quit_at_once(code)

@@ -118,7 +118,7 @@ def what_prevents_writing(path: str | os.PathLike[str]) -> str:
         finally:
             _remove(part)
     except OSError as error:
-        return f"{error.strerror or error}; name a file elsewhere"
+        return f"no file can be made there ({error.strerror or error}); name a file elsewhere"
     return ""
 
 
