@@ -20,6 +20,5 @@ def _watch(event: str, arguments: tuple) -> None:
 
 _module, _, _name = _entry.partition(":")
 sys.argv = ["tamis", *_arguments]
-run = getattr(importlib.import_module(_module), _name)
 sys.addaudithook(_watch)
-run()
+getattr(importlib.import_module(_module), _name)()
