@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
-import re
-from pathlib import Path
-from typing import Any
+import importlib  # and no more, so that Ctrl-C soon after the start of the program finds it ready
 
 __version__ = "0.1.0"
 
 # The stub beside this file lists every public name once, for type checkers and for people; each is loaded on first use,
 # so that `import tamis` pulls in no heavy dependency.
-_HOME = {
-    name: module
-    for module, name in re.findall(
-        r"^from (\S+) import (\w+) as", Path(__file__).with_suffix(".pyi").read_text(), re.MULTILINE
-    )
-}
+with open(f"{__file__.removesuffix('.py')}.pyi", encoding="utf-8") as _stub:
+    _HOME = {words[3]: words[1] for words in map(str.split, _stub) if words[:1] == ["from"]}
 
 __all__ = [*sorted(_HOME), "__version__"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _HOME:
         value = getattr(importlib.import_module(_HOME[name]), name)
         globals()[name] = value

@@ -12,6 +12,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "tamis"
 # What a part may import of the others; scikit-learn's private names (_sklearn) are open to all.
 METHODS = {"kernels", "engine", "base", "rank", "stop", "dimension", "dictionary"}
 ALLOWED = {
+    "_signals": set(),
     "_sklearn": set(),
     "kernels": set(),
     "engine": {"kernels"},

@@ -157,8 +157,8 @@ def test_a_checkpoint_that_cannot_be_written_is_told_before_the_search_and_does_
     def fail(*arguments):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(Checkpoint, "save", fail)
-    with pytest.raises(ValueError, match="cannot be written: no space left on device"):
+    monkeypatch.setattr(Checkpoint, "write", fail)
+    with pytest.raises(ValueError, match="checkpoint: no space left on device"):
         quick(["ridge"], checkpoint=tmp_path / "race.npz").fit(*classes())
     monkeypatch.undo()
     from tamis.learn._race_file import RaceFile
@@ -167,10 +167,10 @@ def test_a_checkpoint_that_cannot_be_written_is_told_before_the_search_and_does_
 
     def begin_and_fill(self, *arguments):
         begin(self, *arguments)
-        monkeypatch.setattr(Checkpoint, "save", fail)
+        monkeypatch.setattr(Checkpoint, "write", fail)
 
     monkeypatch.setattr(RaceFile, "begin", begin_and_fill)
-    with pytest.warns(UserWarning, match="cannot be written: no space left on device"):
+    with pytest.warns(UserWarning, match="checkpoint: no space left on device. The run goes on"):
         assert quick(["ridge"], checkpoint=tmp_path / "race.npz").fit(*classes()).n_features_ > 0
 
 

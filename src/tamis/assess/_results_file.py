@@ -19,11 +19,12 @@ from joblib import delayed
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from tamis.base import SentOnce, open_parallel, remove_abandoned_parts, written_whole
+from tamis.base import SentOnce, open_parallel, remove_abandoned_parts, what_prevents_writing, written_whole
 
 Row = dict[str, Any]
 
 _HEADER = {"format": "tamis comparison", "version": 1}
+_GOES_ON = "The comparison goes on, and tries again after the next task"
 _SETTLED = ("stop", "random_state", "n_jobs")  # set by the comparison, or without effect on the result
 
 
@@ -40,10 +41,8 @@ class ResultsFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        if self.path.is_dir():
-            raise ValueError(f"results_file={self.path} is a folder; name a file")
-        if not self.path.parent.is_dir():
-            raise ValueError(f"results_file={self.path}: there is no folder {self.path.parent}")
+        if reason := what_prevents_writing(self.path):
+            raise ValueError(f"results_file={self.path}: {reason}")
         self._fingerprints: dict[str, str] = {}
         self._lines: dict[str, str] = {}
         self._seen: tuple[int, ...] | None = None  # of the file, as this process knows it
@@ -52,7 +51,7 @@ class ResultsFile:
             if self.path.exists():
                 self._read()
             else:
-                self._write()  # what cannot be written should be known before the work is done
+                self._begin()
 
     def rows(self, key: str, fingerprint: str) -> list[Row] | None:
         """Rows of a finished task; None if it was never finished, had errors, or was another task."""
@@ -62,14 +61,20 @@ class ResultsFile:
         return None if any(row["error"] for row in rows) else rows
 
     def add(self, key: str, fingerprint: str, rows: Iterable[Row]) -> None:
-        """Keep the rows of a finished task, and write the file."""
+        """Keep the rows of a finished task, and write the file.
+
+        Where that fails, they are written with those of the next task, and the run goes on.
+        """
         task = {"task": key, "fingerprint": fingerprint, "rows": [_encode_row(row) for row in rows]}
         with _locked(self.path.parent):
             if self.path.exists() and _identify(self.path) != self._seen:
                 self._read()
             self._fingerprints[key] = fingerprint
             self._lines[key] = json.dumps(task, allow_nan=False)
-            self._write()
+            try:
+                self._write()
+            except OSError as error:
+                warnings.warn(f"results_file: {error}. {_GOES_ON}", UserWarning, stacklevel=2)
 
     def _read(self) -> None:
         try:
@@ -94,6 +99,13 @@ class ResultsFile:
                 ) from error
             self._fingerprints[key], self._lines[key] = fingerprint, line
         self._seen = _identify(self.path)
+
+    def _begin(self) -> None:
+        """Write at once: what cannot be written should be known before the work is done."""
+        try:
+            self._write()
+        except OSError as error:
+            raise ValueError(f"results_file: {error}") from error
 
     def _write(self) -> None:
         """A reader finds the old file or the new one, always whole."""

@@ -23,7 +23,7 @@ from tamis.base._rules import StoppingRule, rankings_at, rule_class, rule_names
 from tamis.base._sequential import SequentialRanker
 from tamis.base._validation import split_rows
 from tamis.base._weighted import WeightedRanker
-from tamis.base._written_whole import remove_abandoned_parts, written_whole
+from tamis.base._written_whole import remove_abandoned_parts, what_prevents_writing, written_whole
 
 __all__ = [
     "CAPABILITIES",
@@ -76,5 +76,6 @@ __all__ = [
     "split_rows",
     "track",
     "weight_parameters",
+    "what_prevents_writing",
     "written_whole",
 ]

@@ -34,6 +34,7 @@ from tamis.base._candidates import Candidates, ColumnCandidates, GroupCandidates
 from tamis.base._nothing_kept import warn_of_nothing_kept
 from tamis.base._progress import interruption, note_interruption
 from tamis.base._ranking import Ranking, StopDecision
+from tamis.base._raw_input import fill_masked
 from tamis.base._refuse_weights import refuse_weights
 from tamis.base._row_blocks import (
     gather_target,
@@ -62,7 +63,7 @@ from tamis.base._validation import (
 from tamis.engine import BlankedBlocks, FileTable, RowBlocks, is_dask
 from tamis.kernels.arrays.columns import blank_columns
 from tamis.kernels.arrays.scaling import may_lose_squares, rescale_columns, rescale_safely
-from tamis.kernels.arrays.targets import describe_target, infer_task, looks_like_counts
+from tamis.kernels.arrays.targets import describe_target, has_fractions, infer_task, looks_like_counts
 from tamis.kernels.arrays.transfer import from_numpy
 
 # What a method may provide. Rules, checks, docs and the command line read it from the class.
@@ -290,7 +291,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         if not self.supervised or y is None:
             return "unsupervised"
         if len(self.tasks) == 1:
-            if y.dtype.kind == "f" and np.any(y != np.round(y)) and infer_task(y) == "regression":
+            if has_fractions(y) and infer_task(y) == "regression":
                 raise ValueError(
                     f"Unknown label type: continuous. {type(self).__name__} explains classes, but y holds quantities; "
                     f"use a method for these, such as {self.written('GramSchmidt()')} or "
@@ -649,7 +650,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             return take_dask_columns(self, X, self._get_support_mask())
         if "array_api" in self.provides:
             check_same_namespace(X, self, attribute="scores_", method="transform")
-        return super().transform(X)
+        return super().transform(fill_masked(X))
 
     def inverse_transform(self, X: Any) -> Any:
         """Put the selected columns back in their places, with zeros where others were.

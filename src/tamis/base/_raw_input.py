@@ -22,8 +22,7 @@ def check_container(values: Any, role: str = "X") -> Any:
     role : str, default="X"
         What people call it.
     """
-    if isinstance(values, np.ma.MaskedArray):
-        values = _fill_masked(values)
+    values = fill_masked(values)
     if nw.dependencies.is_polars_lazyframe(values):
         raise ValueError(f"{role} is a LazyFrame, which holds no rows yet: give {role}.collect()")
     if type(values).__module__.partition(".")[0] == "torch":
@@ -51,6 +50,11 @@ def check_container(values: Any, role: str = "X") -> Any:
 def pandas_dtypes(frame: Any) -> set[Any]:
     """Types that the columns of a data frame of pandas have: few, however many columns there are."""
     return set(frame.dtypes.to_numpy())
+
+
+def fill_masked(values: Any) -> Any:
+    """The same, masked entries of numpy as missing ones: scikit-learn would take what is under the mask."""
+    return _fill_masked(values) if isinstance(values, np.ma.MaskedArray) else values
 
 
 def shown(name: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
+from tamis.base._raw_input import shown
 from tamis.kernels.arrays.targets import encode_classes, has_fractions
 
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
@@ -20,6 +21,8 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("durations", (timedelta, np.timedelta64)),
 )
 _LARGEST_INTEGER = 2**63
+_FEWEST_TO_REFUSE = 20  # different labels, of which one a row is more than a small example
+_MOST_CLASSES_PER_ROW = 0.75
 _LARGEST_SIZE = 2.0**400  # of a quantity: sums of squares over any number of rows stay numbers
 _INSTEAD = {
     "dates": "give a quantity, such as days, (y - y.min()) / np.timedelta64(1, 'D'), or labels, such as years",
@@ -46,7 +49,38 @@ def check_target_values(values: np.ndarray) -> np.ndarray:
         raise _too_large()
     if values.dtype.kind == "O":
         values = _check_objects(values)
+    if values.dtype.kind in "OU" and values.ndim == 1:
+        _check_labels(values)
     return values
+
+
+def _check_labels(values: np.ndarray) -> None:
+    """Refuse text that differs from nearly every row to the next: a quantity was meant, or a name."""
+    items = values.tolist()
+    n_classes = len(set(items))
+    if n_classes < _FEWEST_TO_REFUSE or n_classes <= _MOST_CLASSES_PER_ROW * values.size:
+        return
+    is_text = np.array([isinstance(item, str) and np.isnan(as_number(item)) for item in items])
+    if 0 < is_text.sum() < values.size / 2:
+        row = int(np.flatnonzero(is_text)[0])
+        raise ValueError(
+            f"y holds {shown(str(items[row]))} in row {row}, and numbers as text in {(~is_text).sum()} of "
+            f"{values.size} rows: mend it, and give y.astype(float)"
+        )
+    if not is_text.any():
+        raise ValueError("y holds numbers as text: give numbers, y.astype(float)")
+    raise ValueError(
+        f"y holds {n_classes} different texts in {values.size} rows, such as {shown(str(items[0]))} and "
+        f"{shown(str(items[-1]))}: a class takes rows to learn from; give fewer labels, or numbers"
+    )
+
+
+def as_number(text: str) -> float:
+    """The number that a text holds, with a decimal point or comma; NaN where there is none."""
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return float("nan")
 
 
 def check_explained_by(estimator: BaseEstimator, y: np.ndarray) -> None:

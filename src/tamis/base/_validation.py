@@ -137,7 +137,7 @@ def check_row_groups(row_groups: Any, X: Any) -> np.ndarray | None:
     """Validate labels of the rows that belong together: one per row, none missing."""
     if row_groups is None:
         return None
-    labels = column_or_1d(_to_numpy(row_groups))
+    labels = column_or_1d(_to_numpy(row_groups, "row_groups"))
     is_mapping = isinstance(X, Mapping) and not sparse.issparse(X)  # from names to columns
     n_rows = num_samples(next(iter(X.values()))) if is_mapping and X else num_samples(X)
     if labels.size != n_rows:
@@ -171,7 +171,7 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     if sample_weight is None:
         return None
     rows = np.empty((X.shape[0], 0))
-    weight = _to_numpy(sample_weight)
+    weight = _to_numpy(sample_weight, "sample_weight")
     if weight.ndim == 0:
         raise ValueError("sample_weight is a single value: leave it out, or give one weight per row")
     if weight.shape != (X.shape[0],):
@@ -290,9 +290,9 @@ def _check_target(y: Any, X: Any) -> Any:
     return y if checked is values else checked
 
 
-def _to_numpy(values: Any) -> np.ndarray:
+def _to_numpy(values: Any, role: str = "y") -> np.ndarray:
     """An array of any library, or anything like one, as numpy."""
-    values = check_container(values, "y")
+    values = check_container(values, role)
     _, is_array_api = get_namespace(values)
     return np.asarray(move_to(values, xp=np, device="cpu") if is_array_api else values)
 
@@ -435,7 +435,14 @@ def check_not_all_constant(X: Any, cause: str = "every column of X is constant")
             varies = any(bool(xp.any(X[rows, :] != X[:1, :])) for rows in blocks(X.shape[0], _AT_ONCE // X.shape[1]))
     if not varies:
         raise ValueError(f"{cause}: there is nothing to rank")
-    if isinstance(X, np.ndarray) and all(_is_lost_to_rounding(X[:, j]) for j in range(X.shape[1])):
+    check_not_lost_to_rounding(X)
+
+
+def check_not_lost_to_rounding(X: Any) -> None:
+    """Refuse an array whose columns vary by no more than rounding, if any does."""
+    if not isinstance(X, np.ndarray) or not X.size:
+        return
+    if all(_is_lost_to_rounding(X[:, j]) for j in range(X.shape[1])) and (X[:1] != X).any():
         raise ValueError(
             f"every column of X is constant, up to rounding: values vary by less than that about {X[0, 0]:.6g} in the "
             "first; subtract the means in the precision that they were measured in"

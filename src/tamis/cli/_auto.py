@@ -7,10 +7,10 @@ import contextlib
 import re
 import shlex
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tamis.cli._environment import INTERRUPTED, Environment
+from tamis._signals import INTERRUPTED
+from tamis.cli._environment import Environment
 from tamis.cli._options import (
     Command,
     add_automatic_meaning_options,
@@ -18,6 +18,7 @@ from tamis.cli._options import (
     add_out_option,
     add_run_options,
     add_table_options,
+    file_path,
     names_with_commas,
     probability,
     seconds,
@@ -90,7 +91,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--checkpoint",
         metavar="FILE",
-        type=Path,
+        type=file_path,
         help="keep what is tried here: if the command is interrupted, the same command goes on from there",
     )
     add_run_options(group, "the search")
@@ -99,7 +100,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--model",
         metavar="FILE",
-        type=Path,
+        type=file_path,
         help="write the fitted model here, as .skops, a file without code that skops.io.load reads; it predicts from "
         "rows of the table as they are",
     )
@@ -110,27 +111,23 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     from tamis.cli._fit import memory_budget, read_frame, reading_notes
     from tamis.cli._naming import enumerate_names
     from tamis.cli._render import json_object
-    from tamis.cli._save_model import save_model
     from tamis.cli._table import Columns, prepare
-    from tamis.cli._write import check_writable, write
+    from tamis.cli._write import check_writable
 
     _check_files(args)
-    columns = Columns(args.target, None, args.row_groups, args.drop)
+    columns = Columns(args.target, None, args.row_groups, args.drop, task=args.task)
     budget = memory_budget(args)
     frame = read_frame(args, env, budget)
     table = prepare(frame, columns, drop_rows_without_target=args.drop_rows_without_target, budget=budget)
     if args.out is not None:
-        check_writable(args.out, table)
+        check_writable(args.out, table, mark_formulas=args.safe_csv)
     if not args.json:
         for line in reading_notes(table):
             env.say(line)
     selector, elapsed = _fit(args, table, env)
     kept = [name for name, is_kept in zip(table.names, selector.get_support(), strict=True) if is_kept]
     try:
-        if args.out is not None:
-            write(args.out, table, set(kept), memory_budget(args))
-        if args.model is not None:
-            save_model(args.model, selector)
+        not_written = _write_files(args, table, selector, set(kept))
     except KeyboardInterrupt:  # what took the time is done: it is not lost
         env.say(f"kept {enumerate_names(kept)}; interrupted before all files were written")
         raise
@@ -138,20 +135,51 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
         env.emit(json_object(report_of(selector, table, args, elapsed)))
     else:
         say_answer(selector, table, args, env)
+    for error in not_written[:-1]:
+        env.say(f"tamis: error: {error}")
+    if not_written:
+        raise not_written[-1]
     return INTERRUPTED if is_interrupted(selector) else 0
+
+
+def _write_files(
+    args: argparse.Namespace, table: Table, selector: AutoSelector, kept: set[str]
+) -> list[OSError | ValueError]:
+    """Write what was asked for; what could not be written is told after the answer, which is then given in full."""
+    from tamis.cli._fit import memory_budget
+    from tamis.cli._save_model import save_model
+    from tamis.cli._write import write
+
+    errors: list[OSError | ValueError] = []
+    if args.out is not None:
+        try:
+            write(args.out, table, kept, memory_budget(args), mark_formulas=args.safe_csv)
+        except OSError as error:
+            errors.append(error)
+            args.out = None
+    if args.model is not None:
+        try:
+            save_model(args.model, selector)
+        except (OSError, ValueError) as error:
+            errors.append(error)
+            args.model = None
+    return errors
 
 
 def _check_files(args: argparse.Namespace) -> None:
     """Refuse destinations that could not be written, before any work is done."""
+    from tamis.cli._formulas import check_safe_csv
     from tamis.cli._save_model import check_model_destination
-    from tamis.cli._write import check_destination
+    from tamis.cli._write import check_destination, check_place
 
+    if args.safe_csv:
+        check_safe_csv(args.out)
     if args.out is not None:
         check_destination(args.out, sources=args.file)
     if args.model is not None:
         check_model_destination(args.model)
-    if args.checkpoint is not None and not args.checkpoint.parent.is_dir():
-        raise ValueError(f"--checkpoint {args.checkpoint}: there is no folder {args.checkpoint.parent}")
+    if args.checkpoint is not None:
+        check_place(args.checkpoint, "--checkpoint")
 
 
 def _fit(args: argparse.Namespace, table: Table, env: Environment) -> tuple[AutoSelector, float]:

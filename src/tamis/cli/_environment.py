@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO, TextIO
-
-INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,42 @@ class Environment:
 
     def emit(self, data: str) -> None:
         """Write a piece of the result."""
-        self.stdout.write(f"{data}\n")
+        with self._answering():
+            self.stdout.write(f"{data}\n")
+
+    def flush(self) -> None:
+        """Hand over what the command has emitted so far."""
+        with self._answering():
+            self.stdout.flush()
 
     def say(self, message: str) -> None:
         """Write one line for the person who watches, after what the command has emitted so far."""
-        self.stdout.flush()
-        self.stderr.write(f"{one_line(message)}\n")
-        self.stderr.flush()
+        self.flush()
+        try:
+            self.stderr.write(f"{one_line(message)}\n")
+            self.stderr.flush()
+        except OSError:  # nobody reads it, which takes nothing from the answer
+            _abandon(self.stderr)
+
+    @contextlib.contextmanager
+    def _answering(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:  # the reader, such as head, has seen enough
+            _abandon(self.stdout)
+            raise
+        except OSError as error:
+            _abandon(self.stdout)
+            raise OSError(
+                f"standard output: {error.strerror or error}: the answer is lost; make room where it goes, or send it "
+                "elsewhere"
+            ) from error
+
+
+def _abandon(stream: TextIO) -> None:
+    """Let what is still buffered go nowhere, so that the interpreter does not fail on it at exit."""
+    with contextlib.suppress(OSError), open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), stream.fileno())
 
 
 def _open_stream(stream: TextIO | None) -> TextIO:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from scipy import sparse
 
+from tamis._signals import INTERRUPTED, begin_work
 from tamis.base import Ranker
-from tamis.cli._environment import INTERRUPTED, Environment
+from tamis.cli._environment import Environment
 from tamis.cli._frame import Frame
 from tamis.cli._large import LargeTable, fit_large, is_large, is_read_in_blocks, load_large
 from tamis.cli._memory import UNLIMITED, Budget, default_size
@@ -41,12 +42,13 @@ def check_options(args: argparse.Namespace, ranker: Ranker) -> None:
 
 def load(args: argparse.Namespace, env: Environment, ranker: Ranker) -> Table | LargeTable:
     """Read the table that the options describe, and say what a person should know about how."""
+    begin_work()
     method = type(ranker)
     if is_large(args, ranker):
         return load_large(args, env, method, text_format(args))
     budget = memory_budget(args, _cure(args, ranker))
     frame = read_frame(args, env, budget)
-    columns = Columns(args.target, args.weights, args.row_groups, args.drop, args.keep)
+    columns = Columns(args.target, args.weights, args.row_groups, args.drop, args.keep, args.task)
     table = prepare(
         frame,
         columns,
@@ -76,6 +78,7 @@ def _cure(args: argparse.Namespace, ranker: Ranker) -> str:
 
 def read_frame(args: argparse.Namespace, env: Environment, budget: Budget) -> Frame:
     """The columns of the file or files that the options describe."""
+    begin_work()
     return read_table(
         args.file,
         several=args.glob,

@@ -18,6 +18,7 @@ from tamis.base import PERMUTED_COPIES, ROWS, Ranker, written_whole
 from tamis.base._row_blocks import TAKE_ROW_BLOCKS
 from tamis.cli._dask_frames import read_in_dask
 from tamis.cli._environment import Environment
+from tamis.cli._formulas import marked_batch, marked_names, marked_schema
 from tamis.cli._frame import missing
 from tamis.cli._memory import default_size, in_words
 from tamis.cli._methods import kebab
@@ -150,7 +151,7 @@ def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker],
     parts = find_parts(
         list(files.column_names),
         None,
-        Columns(args.target, args.weights, args.row_groups, args.drop, args.keep),
+        Columns(args.target, args.weights, args.row_groups, args.drop, args.keep, args.task),
         needed_by=kebab(method.__name__) if method.supervised else None,
     )
     others = [name for name in parts.features if files.kind(name) == "other"]
@@ -173,7 +174,7 @@ def load_large(args: argparse.Namespace, env: Environment, method: type[Ranker],
     table = LargeTable(
         files,
         parts.features,
-        *_read_apart(files, parts),
+        *_read_apart(files, parts, args.task),
         target=parts.target,
         keep=tuple(parts.keep),
         notes=tuple(notes),
@@ -247,44 +248,57 @@ def _cluster(address: str | None) -> Iterator[None]:
         yield
 
 
-def write_large(path: Path, table: LargeTable, features: Iterable[str]) -> None:
+def write_large(path: Path, table: LargeTable, features: Iterable[str], *, mark_formulas: bool = False) -> None:
     """Write the given features and the target, in batches; the file is moved to its place when it is complete."""
     wanted = set(features) | {table.target}
     names = [name for name in table.files.column_names if name in wanted]
     with (
         written_whole(path) as part,
-        _writer(part, path.suffix.lower(), table.files, names) as write_batch,
+        _writer(part, path.suffix.lower(), table.files, names, mark_formulas) as write_batch,
     ):
         for batch in table.files.batches(names, table.files.rows_per_block(len(names))):
             write_batch(batch)
 
 
-def check_writable_large(path: Path) -> None:
+def check_writable_large(path: Path, table: LargeTable, *, mark_formulas: bool = False) -> None:
     """Refuse formats that are not written in batches, before any work is done."""
+    if mark_formulas:
+        marked_names([*table.names, *([] if table.target is None else [table.target])])
     if path.suffix.lower() not in _WRITABLE:
         raise ValueError(f"--out {path}: a table larger than memory is written as {', '.join(_WRITABLE)}")
 
 
 @contextlib.contextmanager
-def _writer(part: Path, suffix: str, files: FileTable, names: Sequence[str]) -> Iterator[Callable[[Any], None]]:
+def _writer(
+    part: Path, suffix: str, files: FileTable, names: Sequence[str], mark_formulas: bool
+) -> Iterator[Callable[[Any], None]]:
     """Writes record batches of the given columns."""
     import pyarrow as pa
     from pyarrow import csv, ipc, parquet
 
     schema = pa.schema([files.schema.field(name) for name in names])
+    if mark_formulas:
+        schema = marked_schema(schema)
     if suffix == ".parquet":
         opened: Any = parquet.ParquetWriter(part, schema)
     else:
         opened = csv.CSVWriter(part, schema) if suffix == ".csv" else ipc.new_file(str(part), schema)
     with opened as writer:
-        yield lambda batch: writer.write_batch(batch.select(list(names)))
+
+        def write_batch(batch: Any) -> None:
+            wanted = batch.select(list(names))
+            writer.write_batch(marked_batch(wanted) if mark_formulas else wanted)
+
+        yield write_batch
 
 
-def _read_apart(files: FileTable, parts: Parts) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+def _read_apart(
+    files: FileTable, parts: Parts, task: str
+) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
     """Target, weights and groups of rows, in memory."""
     y = weights = row_groups = None
     if parts.target is not None:
-        y = as_target(_as_read(files, "--target", parts.target), parts.target)
+        y = as_target(_as_read(files, "--target", parts.target), parts.target, task)
     if parts.weights is not None:
         weights = as_weights(_as_read(files, "--weights", parts.weights), parts.weights)
     if parts.row_groups is not None:

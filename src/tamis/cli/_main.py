@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
-import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import NoReturn, TextIO
 
-from tamis.cli._environment import INTERRUPTED, Environment
+from tamis._signals import INTERRUPTED, TERMINATED, end_work, quit_at_once, received, take_signals
+from tamis.cli._environment import Environment
 from tamis.cli._messages import in_options, shorten, warning_text
 from tamis.cli._parser import parse
 
 SUCCESS, FAILURE, BAD_INPUT = 0, 1, 2
-TERMINATED = 143  # as shells have it
 LONGEST_MESSAGE = 1200  # characters, long enough for the longest of ours
 
 
 def run() -> NoReturn:
     """Run the command line of this process."""
-    with contextlib.suppress(ValueError, OSError):  # so that files written in part are taken away
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    take_signals()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a column name must not break a narrow terminal encoding
-    sys.exit(main())
+    try:
+        code = main()
+    except (KeyboardInterrupt, SystemExit):  # while the last signal was being answered
+        quit_at_once(received())
+    sys.exit(code)
 
 
 def main(args: Sequence[str] | None = None, env: Environment | None = None) -> int:
@@ -45,33 +46,49 @@ def main(args: Sequence[str] | None = None, env: Environment | None = None) -> i
         0 on success, 2 for bad input, 1 when the work failed for another reason, 130 after Ctrl-C.
     """
     env = Environment() if env is None else env
-    debug = False
     try:
         with _warnings_as_messages(env):
-            options = parse(args, env)
-            debug = options.debug
-            code = options.run(options, env)
-            env.stdout.flush()
-    except SystemExit as end:  # argparse, after --help and --version
+            return _run_command(args, env)
+    finally:
+        end_work()
+
+
+def _run_command(args: Sequence[str] | None, env: Environment) -> int:
+    """Run one command; its exit code."""
+    debug = False
+    try:
+        options = parse(args, env)
+        debug = options.debug
+        code = options.run(options, env)
+        env.flush()
+    except SystemExit as end:  # after --help and --version, or SIGTERM
         return int(end.code or SUCCESS)
     except KeyboardInterrupt:
-        env.say("tamis: interrupted")
-        return INTERRUPTED
-    except BrokenPipeError:  # the reader, such as head, has seen enough
-        _abandon(env.stdout)
+        return _interrupted(env)
+    except BrokenPipeError:
+        return SUCCESS
     except Exception as error:
         if debug:
             raise
+        if received() and not isinstance(error, OSError):  # what a library made of a signal
+            return received() if received() == TERMINATED else _interrupted(env)
+        with contextlib.suppress(OSError):  # an answer that is lost, too, is no reason to be silent
+            env.flush()
         env.say(f"tamis: error: {_describe(error)}")
         return BAD_INPUT if isinstance(error, ValueError) else FAILURE
-    else:
-        return code or SUCCESS
-    return SUCCESS
+    return code or SUCCESS
+
+
+def _interrupted(env: Environment) -> int:
+    with contextlib.suppress(OSError):
+        env.say("tamis: interrupted")
+    return INTERRUPTED
 
 
 def _describe(error: Exception) -> str:
     """The message alone where it was written for people, with its type where it was not; the ends of an endless one."""
-    if isinstance(error, ValueError | ImportError) and str(error):
+    is_for_people = isinstance(error, ValueError | ImportError) or (isinstance(error, OSError) and error.errno is None)
+    if is_for_people and str(error):
         return shorten(in_options(str(error)), LONGEST_MESSAGE)
     if isinstance(error, MemoryError):
         told = f" ({shorten(str(error))})" if str(error) else ""
@@ -94,9 +111,3 @@ def _warnings_as_messages(env: Environment) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
-
-
-def _abandon(stream: TextIO) -> None:
-    """Let what is still buffered go nowhere, so that the interpreter does not fail on it at exit."""
-    with contextlib.suppress(OSError), open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), stream.fileno())

@@ -254,14 +254,17 @@ def parse_parameters(
         if not equals or name not in known:
             problem = f"{owner} has no parameter '{shorten(name)}'" if equals else "write it as NAME=VALUE"
             raise ValueError(f"{option} {shorten(setting)}: {problem}; {owner} takes {', '.join(known) or 'none'}")
-        parsed[name] = _value(text)
+        parsed[name] = _value(text, f"{option} {shorten(setting)}")
     return parsed
 
 
-def _value(text: str) -> Any:
+def _value(text: str, setting: str) -> Any:
+    """A value in JSON or Python, else the text itself."""
     for read in (json.loads, ast.literal_eval):  # 0.8 and true, but also .8 and True
         try:
             return read(text)
         except (ValueError, SyntaxError):
             continue
+        except (RecursionError, MemoryError):  # the second is what Python's own parser says
+            raise ValueError(f"{setting}: the value is nested too deep to be read; give a flatter one") from None
     return text

@@ -19,7 +19,12 @@ def encode_levels(features: Frame, budget: Budget = UNLIMITED) -> Frame:
         encoded = _one_hot(name, values, budget) if kind(values) in ("text", "boolean") else {name: values}
         names += encoded
         columns |= encoded
-    check_distinct(names)
+    try:
+        check_distinct(names)
+    except ValueError as error:
+        raise ValueError(
+            f"--encode: {error}, one of them a level of a text column; rename or --drop the other"
+        ) from None
     return replace(features, columns=columns)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 
 from tamis.cli._environment import Environment
 from tamis.cli._memory import UNITS
+from tamis.cli._messages import shorten
 
 _SIZE = re.compile(r"(\d+(?:\.\d*)?)\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
 
@@ -29,6 +31,17 @@ class Command:
     add_options: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace, Environment], int | None]
     usage: str | None = None
+
+
+def file_path(text: str) -> Path:
+    """A path that the file system takes, whether a file is there or not."""
+    try:
+        os.lstat(text)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{shorten(text)}: {error.strerror}; give another path") from None
+    return Path(text)
 
 
 def positive(text: str) -> int:
@@ -78,7 +91,7 @@ def add_table_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
     group.add_argument(
         "file",
         metavar="FILE",
-        type=Path,
+        type=file_path,
         nargs="+",
         help=".csv, .tsv, .svm, .svmlight, .libsvm (all of them also .gz), .parquet, .arrow, .feather, .ipc, .npz, "
         ".mat or .arff; - is standard input",
@@ -198,9 +211,15 @@ def add_out_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) ->
     parser.add_argument(
         "--out",
         metavar="FILE",
-        type=Path,
+        type=file_path,
         help="write the kept columns and the target here, as they were read: .csv, .tsv, .parquet, .arrow, .feather, "
         ".ipc or .npz (numbers only)",
+    )
+    parser.add_argument(
+        "--safe-csv",
+        action="store_true",
+        help="for --out .csv and .tsv that people open in a spreadsheet: cells of text and names that begin with =, +, "
+        "-, @, a tab or a line break, which it would take for formulas, get a ' before them; numbers stay as they are",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import re
 import sys
 from collections.abc import Sequence
@@ -75,8 +76,14 @@ def build_parser() -> argparse.ArgumentParser:
 
 def parse(args: Sequence[str] | None, env: Environment) -> argparse.Namespace:
     """Parse ``args``; help and version go to ``env.stdout`` and end in SystemExit."""
-    with contextlib.redirect_stdout(env.stdout):
-        options, unknown = build_parser().parse_known_args(args)
+    text = io.StringIO()  # argparse would pass over an error in writing
+    try:
+        with contextlib.redirect_stdout(text):
+            options, unknown = build_parser().parse_known_args(args)
+    except SystemExit:
+        env.emit(text.getvalue().removesuffix("\n"))
+        env.flush()
+        raise
     if unknown:
         (name, *_), known = unknown, getattr(options, "known_options", [])
         meant = suggest(name.partition("=")[0], dict.fromkeys(known)) if name.startswith("--") else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import shlex
 import textwrap
 import zipfile
@@ -114,7 +115,8 @@ def _read_arrow(path: Path, budget: Budget) -> Frame:
     polars = require_polars(f"reading {path.suffix.lower()}")
     with panics_as_errors(polars):
         names, plain = plain_columns(polars.scan_ipc(path, glob=False), decompressed_size(path), budget)
-        return _with_nested(from_polars(polars.read_ipc(path, columns=plain), budget), names)
+        escaped = glob.escape(str(path))  # which would be expanded as a pattern
+        return _with_nested(from_polars(polars.read_ipc(escaped, columns=plain), budget), names)
 
 
 def _with_nested(frame: Frame, names: Sequence[str]) -> Frame:

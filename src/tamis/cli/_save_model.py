@@ -8,7 +8,7 @@ from typing import Any
 
 from tamis.base import written_whole
 from tamis.cli._naming import enumerate_names
-from tamis.cli._write import check_permissions
+from tamis.cli._write import check_place
 
 _SUFFIX = ".skops"
 _OURS = ("tamis.", "sklearn.")  # skops itself vouches for most of scikit-learn's types, not for its trees
@@ -18,11 +18,7 @@ def check_model_destination(path: Path) -> None:
     """Refuse what could not be written, before any work is done."""
     if path.suffix.lower() != _SUFFIX:
         raise ValueError(f"--model {path}: models are written as {_SUFFIX}, not '{path.suffix}'")
-    if not path.parent.is_dir():
-        raise ValueError(f"--model {path}: there is no folder {path.parent}")
-    if path.is_dir():
-        raise ValueError(f"--model {path}: it is a folder")
-    check_permissions(path, "--model")
+    check_place(path, "--model")
     _require_skops()
 
 

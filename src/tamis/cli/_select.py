@@ -48,6 +48,7 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
         report_of,
         say_what_was_done,
     )
+    from tamis.cli._formulas import check_safe_csv
     from tamis.cli._large import LargeTable, check_writable_large, write_large
     from tamis.cli._methods import Settings, make_ranker, make_stop, method_class
     from tamis.cli._naming import enumerate_names
@@ -55,6 +56,8 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     from tamis.cli._results import curve_label, kept_features
     from tamis.cli._write import check_destination, check_writable, write
 
+    if args.safe_csv:
+        check_safe_csv(args.out)
     if args.out is not None:
         check_destination(args.out, sources=args.file)
     method = method_class(args.method, args.given)
@@ -65,7 +68,10 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     check_options(args, ranker)
     table = load(args, env, ranker)
     if args.out is not None:
-        check_writable_large(args.out) if isinstance(table, LargeTable) else check_writable(args.out, table)
+        if isinstance(table, LargeTable):
+            check_writable_large(args.out, table, mark_formulas=args.safe_csv)
+        else:
+            check_writable(args.out, table, mark_formulas=args.safe_csv)
     selector = fit(
         ranker,
         table,
@@ -76,15 +82,19 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     )
     features = kept_features(selector, table)
     reason = selector.stop_.reason
+    not_written = None
     if args.out is not None:
         kept = {feature.name for feature in features}
         try:
-            write_large(args.out, table, kept) if isinstance(table, LargeTable) else write(
-                args.out, table, kept, memory_budget(args)
-            )
+            if isinstance(table, LargeTable):
+                write_large(args.out, table, kept, mark_formulas=args.safe_csv)
+            else:
+                write(args.out, table, kept, memory_budget(args), mark_formulas=args.safe_csv)
         except KeyboardInterrupt:  # what took the time is done: it is not lost
             env.say(f"kept {enumerate_names([feature.name for feature in features])}; {args.out} was not written")
             raise
+        except OSError as error:  # neither is it here: the answer is told as without --out
+            args.out, not_written = None, error
     if args.json:
         report = {
             "file": file_field(args.file),
@@ -99,6 +109,8 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
             "out": None if args.out is None else str(args.out),
         }
         env.emit(json_object(report))
+        if not_written is not None:
+            raise not_written
         return exit_code(selector)
     say_what_was_done(selector, table, env)
     if args.out is None:
@@ -107,6 +119,8 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     if args.out is not None:
         names = enumerate_names([feature.name for feature in features])
         env.say(f"wrote {args.out}" + (f": {names}" if names else ""))
+    if not_written is not None:
+        raise not_written
     return exit_code(selector)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tamis.base._target_values import as_number
 from tamis.cli._frame import Frame, any_missing, kind, missing
 from tamis.cli._memory import UNLIMITED, Budget
 from tamis.cli._naming import columns_hold, drop_option, enumerate_names, suggest, them
@@ -17,6 +18,7 @@ from tamis.kernels.arrays.targets import infer_task
 _LONGEST_LABEL = 10_000  # characters; labels are held at the width of the longest
 _BYTES_PER_LETTER = 4  # of labels in an array
 _MOST_SHOWN = 30
+_FEW = 0.05  # share of the rows that hold text, among numbers
 LARGEST_WHOLE = 2.0**53  # up to which numbers in double precision are whole numbers exactly
 
 
@@ -31,6 +33,8 @@ class Columns:
     weights, row_groups : str or None
     drop, keep : sequence of str
         Columns to leave out, and those to keep whatever the rule says; each possibly a list with commas.
+    task : str
+        What the target is said to be: "auto", "classification" or "regression".
     """
 
     target: str | None = None
@@ -38,6 +42,7 @@ class Columns:
     row_groups: str | None = None
     drop: Sequence[str] = ()
     keep: Sequence[str] = ()
+    task: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ def prepare(
     _check_kinds(features)
     return Table(
         features,
-        y=None if target is None else as_target(frame.column(target), target, budget),
+        y=None if target is None else as_target(frame.column(target), target, columns.task, budget),
         target=target,
         target_written=None if target is None else frame.originals.get(target),
         weights=None if columns.weights is None else as_weights(frame.column(columns.weights), columns.weights),
@@ -221,16 +226,17 @@ def _names(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]
 
 def _split(given: str, known: set[str]) -> list[str]:
     """``given`` at those of its commas that leave the longest known name first; at every comma where none is known."""
-    if given in known:
-        return [given]
-    parts = given.split(",")
-    for n in range(len(parts), 0, -1):
-        if (name := ",".join(parts[:n])) in known or n == 1:
-            return [name, *(_split(",".join(parts[n:]), known) if n < len(parts) else [])]
-    return parts
+    most_parts = 1 + max((name.count(",") for name in known), default=0)
+    parts, names = given.split(","), []
+    while parts:
+        sizes = range(min(most_parts, len(parts)), 1, -1)
+        n = next((n for n in sizes if ",".join(parts[:n]) in known), 1)
+        names.append(",".join(parts[:n]))
+        parts = parts[n:]
+    return names
 
 
-def as_target(values: np.ndarray, name: str, budget: Budget = UNLIMITED) -> np.ndarray:
+def as_target(values: np.ndarray, name: str, task: str = "auto", budget: Budget = UNLIMITED) -> np.ndarray:
     """A target without holes: numbers as they are, text as labels."""
     option = f"--target {shlex.quote(name)}"
     if n_missing := int(missing(values).sum()):
@@ -246,13 +252,13 @@ def as_target(values: np.ndarray, name: str, budget: Budget = UNLIMITED) -> np.n
         raise _not_told_apart(option)
     if holds != "text":
         return values
-    _check_labels(values, option)
+    _check_labels(values, option, task)
     widest = max(map(len, set(values.tolist())))
     budget.check(_BYTES_PER_LETTER * widest * values.size, f"{option}: labels of up to {widest} characters")
     return values.astype(str)
 
 
-def _check_labels(values: np.ndarray, option: str) -> None:
+def _check_labels(values: np.ndarray, option: str, task: str) -> None:
     """Refuse text in which a quantity was meant, and text that differs from row to row."""
     longest = max(values.tolist(), key=len)
     if len(longest) > _LONGEST_LABEL:
@@ -260,14 +266,17 @@ def _check_labels(values: np.ndarray, option: str) -> None:
             f"{option}: a row holds a text of {len(longest)} characters, {_shorten(longest)}; a label has at most "
             f"{_LONGEST_LABEL}"
         )
-    numbers = np.array([_as_number(value) for value in values.tolist()])
+    numbers = np.array([as_number(value) for value in values.tolist()])
     is_text = np.isnan(numbers)
-    if 0 < is_text.sum() < values.size and infer_task(numbers[~is_text]) == "regression":
+    is_few = 0 < is_text.sum() <= _FEW * values.size
+    is_mixed = 0 < is_text.sum() < values.size and infer_task(numbers[~is_text]) == "regression"
+    if (is_few or is_mixed) and task != "classification":
         first = int(np.flatnonzero(is_text)[0])
         more = f" and {is_text.sum() - 1} more" if is_text.sum() > 1 else ""
         raise ValueError(
             f"{option}: row {first + 1} holds {_shorten(values[first])}{more}, and {(~is_text).sum()} of {values.size} "
-            "rows hold numbers: mend the text, or leave it empty and say --drop-rows-without-target"
+            "rows hold numbers: mend the text, or leave it empty and say --drop-rows-without-target; if all are "
+            "labels, say --task classification"
         )
     n_classes = len(set(values.tolist()))
     if n_classes > values.size / 2:
@@ -279,15 +288,7 @@ def _check_labels(values: np.ndarray, option: str) -> None:
 
 
 def _shorten(text: str) -> str:
-    return repr(text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "...")
-
-
-def _as_number(text: str) -> float:
-    """NaN where there is none."""
-    try:
-        return float(text.replace(",", "."))
-    except ValueError:
-        return float("nan")
+    return repr(str(text) if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "...")
 
 
 def as_weights(values: np.ndarray, name: str) -> np.ndarray:

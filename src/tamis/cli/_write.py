@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
-import os
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,9 +10,11 @@ from typing import Any, BinaryIO
 import numpy as np
 from scipy import sparse
 
-from tamis.base import written_whole
+from tamis.base import what_prevents_writing, written_whole
+from tamis.cli._formulas import marked_columns, marked_names
 from tamis.cli._frame import Frame, kind
 from tamis.cli._memory import UNLIMITED, Budget
+from tamis.cli._messages import shorten
 from tamis.cli._naming import columns_hold
 from tamis.cli._polars import require_polars, to_polars
 from tamis.cli._table import Table
@@ -23,30 +23,26 @@ from tamis.cli._table import Table
 def check_destination(path: Path, sources: Sequence[Path]) -> None:
     """Refuse what could not be written, before any work is done."""
     suffix = path.suffix.lower()
-    if suffix not in _WRITERS:
-        raise ValueError(f"--out {path}: '{suffix}' is none of {', '.join(_WRITERS)}")
-    if not path.parent.is_dir():
-        raise ValueError(f"--out {path}: there is no folder {path.parent}")
-    if path.is_dir():
-        raise ValueError(f"--out {path}: it is a folder")
-    check_permissions(path, "--out")
+    known = (*_SEPARATORS, *_WRITERS)
+    if suffix not in known:
+        raise ValueError(f"--out {path}: '{suffix}' is none of {', '.join(known)}")
+    check_place(path, "--out")
     if path.exists() and any(source.exists() and path.samefile(source) for source in sources):
         raise ValueError(f"--out {path}: it is the file to read")
     if suffix in (".parquet", *_ARROW):
         require_polars(f"writing {suffix}")
 
 
-def check_permissions(path: Path, option: str) -> None:
-    """Refuse a file that is read-only, and a folder where no file can be made."""
-    place = Path(os.path.realpath(path))
-    if place.exists() and not place.stat().st_mode & 0o222:
-        raise ValueError(f"{option} {path}: the file is read-only; make it writable, or name another")
-    if not os.access(place.parent, os.W_OK):
-        raise ValueError(f"{option} {path}: no permission to write to the folder {place.parent}")
+def check_place(path: Path, option: str) -> None:
+    """Refuse a path where no file can be made."""
+    if reason := what_prevents_writing(path):
+        raise ValueError(f"{option} {shorten(str(path))}: {shorten(reason, _LONGEST_REASON)}")
 
 
-def check_writable(path: Path, table: Table) -> None:
+def check_writable(path: Path, table: Table, *, mark_formulas: bool = False) -> None:
     """Refuse a format that cannot hold the columns, before any work is done."""
+    if mark_formulas:
+        marked_names([*table.names, *([] if table.target is None else [table.target])])
     if path.suffix.lower() != ".npz":
         return
     others = [name for name, values in table.features.columns.items() if values.dtype.kind not in "fiub"]
@@ -56,16 +52,28 @@ def check_writable(path: Path, table: Table) -> None:
         )
 
 
-def write(path: Path, table: Table, features: Collection[str], budget: Budget = UNLIMITED) -> None:
+def write(
+    path: Path,
+    table: Table,
+    features: Collection[str],
+    budget: Budget = UNLIMITED,
+    *,
+    mark_formulas: bool = False,
+) -> None:
     """Write the given features of a table and its target, as its file had them.
 
-    The file is written beside its destination and moved there when it is complete.
+    The file is written beside its destination and moved there when it is complete. In text, cells and names that
+    spreadsheets take for formulas are marked where that is asked for.
     """
     kept, suffix = table.features.keep(features), path.suffix.lower()
     if suffix != _SPARSE:
         kept.check_dense(budget, f"which {suffix} needs, and {_SPARSE} does not")
     with written_whole(path) as part, open(part, "xb") as file:
-        _WRITERS[suffix](file, kept, table)
+        if suffix in _SEPARATORS:
+            columns = _columns(kept, table)
+            _write_delimited(file, marked_columns(columns) if mark_formulas else columns, _SEPARATORS[suffix])
+        else:
+            _WRITERS[suffix](file, kept, table)
 
 
 def _columns(features: Frame, table: Table) -> dict[str, Any]:
@@ -95,13 +103,23 @@ def _write_delimited(file: BinaryIO, columns: dict[str, Any], separator: str) ->
     try:
         table = to_polars(columns)
     except ImportError:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+        writer = csv.writer(_Lines(file), delimiter=separator, lineterminator=_Lines.END)
         writer.writerow(columns)
         writer.writerows(zip(*map(_cells, columns.values()), strict=True))
-        text.detach()
         return
     table.write_csv(file, separator=separator)
+
+
+class _Lines:
+    """Takes lines from the csv module, which quotes those marks of a line's end that it is told to write itself."""
+
+    END = "\r\n"
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, line: str) -> None:
+        self._file.write(f"{line.removesuffix(self.END)}\n".encode())
 
 
 def _cells(values: np.ndarray) -> list[Any]:
@@ -113,14 +131,6 @@ def _cells(values: np.ndarray) -> list[Any]:
         values = values.astype(str).astype(object)
         return [None if value == "NaT" else value for value in values]
     return [None if value != value else value for value in values.tolist()]
-
-
-def _write_csv(file: BinaryIO, features: Frame, table: Table) -> None:
-    _write_delimited(file, _columns(features, table), ",")
-
-
-def _write_tsv(file: BinaryIO, features: Frame, table: Table) -> None:
-    _write_delimited(file, _columns(features, table), "\t")
 
 
 def _write_parquet(file: BinaryIO, features: Frame, table: Table) -> None:
@@ -145,10 +155,10 @@ def _write_npz(file: BinaryIO, features: Frame, table: Table) -> None:
 
 
 _SPARSE = ".npz"
+_LONGEST_REASON = 300  # characters
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _ARROW = (".arrow", ".feather", ".ipc")
 _WRITERS: dict[str, Callable[[BinaryIO, Frame, Table], None]] = {
-    ".csv": _write_csv,
-    ".tsv": _write_tsv,
     ".parquet": _write_parquet,
     **dict.fromkeys(_ARROW, _write_arrow),
     ".npz": _write_npz,

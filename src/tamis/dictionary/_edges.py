@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._sklearn import Interval, check_feature_names_in, fit_context
+from tamis.base._raw_input import fill_masked
 from tamis.dictionary._edge_detection import STEPS, Plane, iterate_planes, locate_places, widen_pixels
 from tamis.kernels.arrays.blocks import blocks, map_in_threads
 from tamis.kernels.arrays.tolerances import ceil_count
@@ -235,7 +236,7 @@ class Edges(TransformerMixin, BaseEstimator):
             X = np.asarray(X).reshape(len(X), -1)
         elif reset and X.shape[1] != shape[0] * shape[1]:
             raise ValueError(f"rows hold {X.shape[1]} pixels, which is not {_by(shape)}; correct image_shape")
-        table = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+        table = validate_data(self, fill_masked(X), reset=reset, dtype="numeric", ensure_all_finite=False)
         if table.dtype.kind == "f" and not np.isfinite(table).all():
             invalid = np.flatnonzero(~np.isfinite(table).all(axis=1))
             raise ValueError(

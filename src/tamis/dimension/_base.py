@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from tamis._sklearn import Interval, fit_context, get_namespace_and_device, is_numpy_namespace, move_to, safe_indexing
 from tamis.base import Shared, scattered
 from tamis.base._row_sample import MAX_SAMPLES_CONSTRAINT, draw_rows
-from tamis.base._validation import check_array_library, check_table
+from tamis.base._validation import check_array_library, check_not_lost_to_rounding, check_table
 from tamis.kernels.arrays.scaling import rescale_safely, standardize_columns
 from tamis.kernels.arrays.tolerances import floor_count
 
@@ -104,6 +104,7 @@ class DimensionEstimator(BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} needs at least {_LEAST_SAMPLES} samples, and X has {table.shape[0]}"
             )
+        check_not_lost_to_rounding(table)
         rows = draw_rows(table.shape[0], self.max_samples, self.random_state)
         taken = np.arange(table.shape[0]) if rows is None else rows
         table = table if rows is None else safe_indexing(table, rows)

@@ -18,7 +18,13 @@ from sklearn.utils import column_or_1d
 from tamis._sklearn import Interval, StrOptions, fit_context
 from tamis.base import NothingKeptWarning, interruption, track
 from tamis.base._caller import caller_level
-from tamis.base._validation import check_one_target, check_row_groups, check_units, frame_library
+from tamis.base._validation import (
+    check_not_lost_to_rounding,
+    check_one_target,
+    check_row_groups,
+    check_units,
+    frame_library,
+)
 from tamis.kernels.arrays.targets import describe_target, infer_task, looks_like_counts
 from tamis.learn._auto_results import (
     Alternative,
@@ -282,6 +288,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         if metric.output == "decision":
             check_folds_hold_both_classes(folds, codes, self.cv)
         everything = data.all_rows()
+        check_not_lost_to_rounding(everything.train)
         check_units(everything.train, lambda j: self.feature_name(int(everything.places[j])))
         problem = self._describe(data, n_classes, metric.name in ("balanced_accuracy", "roc_auc"))
         file = RaceFile(self.checkpoint, data, self._settings(folds) | {"output": metric.asked})

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from tamis._sklearn import Interval, StrOptions, check_feature_names_in, fit_context, is_torch_array
 from tamis.base import interruption, track
+from tamis.base._raw_input import fill_masked
 from tamis.base._validation import check_table
 from tamis.dictionary._base import Dictionary, FiniteDictionary
 from tamis.dictionary._columns import Columns
@@ -431,7 +432,7 @@ class InfiniteSVM(CallbackSupportMixin, ClassifierMixin, TransformerMixin, BaseE
         """Training signals: a table as every method takes it, or finite numbers along three axes or more."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        X = self._to_numpy_if_needed(X)
+        X = fill_masked(self._to_numpy_if_needed(X))
         if is_table(X):
             table, _ = check_table(self, X, y, accept_sparse=self.__sklearn_tags__().input_tags.sparse)
             self.signal_shape_ = table.shape[1:]
@@ -445,7 +446,7 @@ class InfiniteSVM(CallbackSupportMixin, ClassifierMixin, TransformerMixin, BaseE
 
     def _check_new_signals(self, X: Any) -> Any:
         """Signals like those of training."""
-        X = self._to_numpy_if_needed(X)
+        X = fill_masked(self._to_numpy_if_needed(X))
         if is_table(X) and len(self.signal_shape_) == 1:
             accept_sparse = ("csc", "csr") if self.__sklearn_tags__().input_tags.sparse else False
             return validate_data(self, X, reset=False, accept_sparse=accept_sparse, dtype=[np.float64, np.float32])

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._sklearn import HasMethods, Interval, StrOptions, check_n_features, fit_context
+from tamis.base._raw_input import fill_masked
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.rank.stochastic._ofw import LEARNERS, OFW, make_learner
 from tamis.rank.stochastic._subset_ensemble import fit_ensemble
@@ -96,7 +97,8 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
         """
         rng = check_random_state(self.random_state)
         self.ofw_ = self._learn_probability(X, y, rng)
-        X, y = validate_data(self, X, y, accept_sparse=("csc", "csr"), dtype=[np.float64, np.float32])
+        dtypes = [np.float64, np.float32]
+        X, y = validate_data(self, fill_masked(X), fill_masked(y), accept_sparse=("csc", "csr"), dtype=dtypes)
         check_n_features(self.ofw_, X, reset=False)
         check_classification_targets(y)
         self.classes_, codes = encode_classes(y)
@@ -135,7 +137,7 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = validate_data(self, fill_masked(X), accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         votes = self._ensemble.predict(X)
         return np.stack([(votes == code).mean(axis=0) for code in range(self.classes_.size)], axis=1)
 

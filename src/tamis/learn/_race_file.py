@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -55,9 +53,9 @@ class RaceFile:
     def begin(self, ledger: Ledger, seconds: float) -> None:
         """Write at once: what cannot be written should be known before the work is done."""
         try:
-            self._write(ledger, seconds)
+            self._file.write(_state(ledger, seconds))
         except OSError as error:
-            raise ValueError(f"checkpoint='{self._file.path}' cannot be written: {error}") from error
+            raise ValueError(f"checkpoint: {error}") from error
 
     def save_if_due(self, ledger: Ledger, seconds: float) -> None:
         """Write now and then."""
@@ -66,19 +64,11 @@ class RaceFile:
 
     def save(self, ledger: Ledger, seconds: float) -> None:
         """Write the whole file; where that fails, the run goes on without it."""
-        try:
-            self._write(ledger, seconds)
-        except OSError as error:
-            warnings.warn(f"checkpoint='{self._file.path}' cannot be written: {error}", UserWarning, stacklevel=2)
-
-    def _write(self, ledger: Ledger, seconds: float) -> None:
-        if self._file.path is not None:
-            self._file.save({**_write(ledger), "seconds": np.array(seconds)})
+        self._file.save(_state(ledger, seconds))
 
     def discard(self) -> None:
         """The run has ended: nothing is left to resume."""
-        with suppress(OSError):
-            self._file.discard()
+        self._file.discard()
 
 
 def _describe(value: Any) -> str:
@@ -92,8 +82,8 @@ def _describe(value: Any) -> str:
     return repr(value)
 
 
-def _write(ledger: Ledger) -> dict[str, np.ndarray]:
-    state: dict[str, np.ndarray] = {}
+def _state(ledger: Ledger, seconds: float) -> dict[str, np.ndarray]:
+    state: dict[str, np.ndarray] = {"seconds": np.array(seconds)}
     for kind, found in (("orders", ledger.orders), ("outputs", ledger.outputs)):
         index = [
             [name, fold, each.seconds, each.error, each.n_columns, each.output is not None]

@@ -7,14 +7,16 @@ import io
 import json
 import os
 import time
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
 
-from tamis.base import remove_abandoned_parts, written_whole
+from tamis.base import remove_abandoned_parts, what_prevents_writing, written_whole
 
 _SECONDS = 10.0  # between two writes
 _MARK = b"tamis checkpoint, sha256 "
@@ -27,13 +29,8 @@ def check_place(path: str | os.PathLike | None) -> None:
     """Refuse a path where no file can be written, before hours of work."""
     if path is None:
         return
-    folder = Path(path).parent
-    if Path(path).is_dir():
-        raise ValueError(f"checkpoint='{path}' is a folder: give the path of a file in it")
-    if not folder.is_dir():
-        raise ValueError(f"checkpoint='{path}' cannot be written: there is no folder '{folder}', create it first")
-    if not os.access(folder, os.W_OK):
-        raise ValueError(f"checkpoint='{path}' cannot be written: no permission for the folder '{folder}'")
+    if reason := what_prevents_writing(path):
+        raise ValueError(f"checkpoint='{path}' cannot be written: {reason}")
 
 
 def fingerprint(X: Any) -> str:
@@ -95,6 +92,7 @@ class Checkpoint:
         self.fingerprint = fingerprint
         self._dump, self._load = dump, load
         self._written = time.monotonic()
+        self._has_warned = False
 
     def resume(self, seed: int, *, is_free: bool) -> tuple[int, dict[str, Any] | None]:
         """Seed and state that an interrupted run left; the seed given and None if there is no such run.
@@ -127,7 +125,20 @@ class Checkpoint:
         return self.path is not None and time.monotonic() - self._written >= _SECONDS
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write the state, whole or not at all."""
+        """Write the state, whole or not at all; where that fails, the run goes on, and the last state stays."""
+        try:
+            self.write(state)
+        except OSError as error:
+            self._written = time.monotonic()
+            if not self._has_warned:
+                self._has_warned = True
+                message = (
+                    "The run goes on; if it is interrupted, it resumes from the last state that was written, if any"
+                )
+                warnings.warn(f"checkpoint: {error}. {message}", UserWarning, stacklevel=2)
+
+    def write(self, state: dict[str, Any]) -> None:
+        """The same, with an error where it fails."""
         if self.path is None:
             return
         content = io.BytesIO()
@@ -140,4 +151,5 @@ class Checkpoint:
     def discard(self) -> None:
         """The run has ended: nothing is left to resume."""
         if self.path is not None:
-            self.path.unlink(missing_ok=True)
+            with suppress(OSError):  # what was computed is worth more than a tidy folder
+                self.path.unlink(missing_ok=True)

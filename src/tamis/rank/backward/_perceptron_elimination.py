@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import Interval
 from tamis.base import (
@@ -208,7 +207,6 @@ class PerceptronElimination(SampledRanker, BackwardRanker):
     def _start_elimination(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
     ) -> PerceptronRounds:
-        check_classification_targets(y)
         labels = encode_target(np.asarray(y), "classification").values.T
         labels = np.where(labels > 0, 1.0, -1.0)
         Z, varies = self._table(candidates.table)

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import Interval, StrOptions, safe_indexing
 from tamis.base import (
@@ -225,7 +224,6 @@ class SVMBoundElimination(SampledRanker, BackwardRanker, WeightedRanker):
     def _start_elimination(
         self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState
     ) -> Elimination:
-        check_classification_targets(y)
         X, signs, weight = candidates.table, _one_against_rest(np.asarray(y)), candidates.sample_weight
         if weight is not None and self.bound == "span":
             rows = _repeated_rows(weight)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._sklearn import HasMethods, Interval, StrOptions, check_feature_names_in
 from tamis.base import GROUPS_CONSTRAINT, Candidates, DictionaryCandidates, SequentialRanker, Step, WeightedRanker
+from tamis.base._raw_input import fill_masked
 from tamis.base._validation import known_names
 from tamis.engine import CompressedColumns, RowBlocks
 from tamis.kernels.arrays.columns import Columns
@@ -270,6 +271,7 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
             return super().transform(X)
         check_is_fitted(self)
         accept_sparse = ("csc", "csr") if _takes_sparse(self.dictionary) else False
+        X = fill_masked(X)
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], accept_sparse=accept_sparse)
         return self.dictionary_.compute(X, self.get_support(indices=True))
 

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import Interval, StrOptions
 from tamis.base import STEP_CONSTRAINT, Candidates, LinearModel, Ranking, n_to_eliminate
@@ -265,7 +264,6 @@ class ScalingFactors(ScalingRanker):
                 f"ScalingFactors is for classes, but y holds {np.unique(y).size} distinct numbers; use AdaptiveScaling "
                 "or ARD for a quantity, and text for labels of many classes"
             )
-        check_classification_targets(y)
         if self.discard == "second-order" and self.criterion != "radius-margin":
             raise ValueError(
                 f"discard='second-order' has no closed form with criterion={self.criterion!r}; use 'factor' or "

@@ -153,17 +153,15 @@ class PenalizedRanker(WeightedRanker):
 
     def _rank_along(self, paths: TargetPaths, candidates: Candidates, alphas: np.ndarray, n_top: int | None) -> Ranking:
         """Rank by first entry along the path, until ``n_top`` candidates have entered."""
-        entries, fit, largest_gap = Entries({}, {}), None, 0.0
+        entries, fit, gap = Entries({}, {}), None, 0.0
         for number, fit in enumerate(track(self, paths.follow(alphas), task_name="penalty", total=alphas.size)):
             entries.add(number, fit, candidates)
-            largest_gap = max(largest_gap, fit.gap)
+            gap = max(gap, fit.gap)
             active = candidate_magnitudes(fit, candidates)
             if n_top is not None and len(entries.step if self.order == "entry" else active) >= n_top:
                 break
         assert fit is not None
-        return self._conclude(
-            candidates, fit, entries, active_first=self.order == "magnitude", words="", gap=largest_gap
-        )
+        return self._conclude(candidates, fit, entries, active_first=self.order == "magnitude", words="", gap=gap)
 
     def _rank_at(
         self,

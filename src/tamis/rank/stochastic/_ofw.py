@@ -16,7 +16,6 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils.multiclass import check_classification_targets
 
 from tamis._sklearn import HasMethods, Interval, RealNotInt, StrOptions
 from tamis.base import (
@@ -273,7 +272,6 @@ class OFW(Ranker):
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         check_place(self.checkpoint)
         X = rescale_safely(candidates.table) if self.standardize else candidates.table
-        check_classification_targets(y)
         self.classes_, codes = encode_classes(np.asarray(y))
         pool = self._choose_pool(X, codes, candidates)
         n_null = int(self.null_control)

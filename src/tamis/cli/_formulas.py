@@ -1,0 +1,99 @@
+"""Text that a spreadsheet would take for a formula, marked so that it is shown and not computed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tamis.cli._frame import kind
+
+TEXT_FILES = (".csv", ".tsv")
+_MARK = "'"
+_START = r"^[=+\-@\t\r\n]"
+_NUMBER = r"^[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?$"
+_starts, _is_number = re.compile(_START), re.compile(_NUMBER.strip("^$"))
+
+
+def check_safe_csv(out: Path | None) -> None:
+    """Refuse ``--safe-csv`` where no text is written."""
+    if out is None:
+        raise ValueError("--safe-csv is for the file that --out FILE writes: give one, or leave --safe-csv out")
+    if out.suffix.lower() not in TEXT_FILES:
+        raise ValueError(
+            f"--safe-csv is for {' and '.join(TEXT_FILES)}, and --out {out} is none: other formats hold types, "
+            "and no formulas; leave --safe-csv out"
+        )
+
+
+def marked(text: str) -> str:
+    """The text with an apostrophe before it where a spreadsheet would take it for a formula; numbers as they are."""
+    is_formula = _starts.match(text) is not None and _is_number.fullmatch(text) is None
+    return f"{_MARK}{text}" if is_formula else text
+
+
+def marked_names(names: Iterable[str]) -> dict[str, str]:
+    """The name that each column is written under."""
+    written = {name: marked(name) for name in names}
+    for name, other in written.items():
+        if name != other and other in written:
+            raise ValueError(
+                f"--safe-csv: columns {name!r} and {other!r} would both be written as {other!r}: rename one"
+            )
+    return written
+
+
+def marked_columns(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns, which are arrays or polars series, under the names and with the cells that are written."""
+    return {name: _marked_cells(columns[given]) for given, name in marked_names(columns).items()}
+
+
+def _marked_cells(values: Any) -> Any:
+    if not isinstance(values, np.ndarray):
+        return _marked_series(values)
+    if kind(values) != "text":
+        return values
+    return np.array([None if cell is None else marked(cell) for cell in values.tolist()], dtype=object)
+
+
+def _marked_series(series: Any) -> Any:
+    import polars
+
+    if series.dtype not in (polars.String, polars.Categorical, polars.Enum):
+        return series
+    text = series.cast(polars.String)
+    is_formula = (text.str.contains(_START) & ~text.str.contains(_NUMBER)).fill_null(False)
+    return (_MARK + text).zip_with(is_formula, text)
+
+
+def marked_batch(batch: Any) -> Any:
+    """A batch of rows of Arrow in the same way."""
+    import pyarrow as pa
+
+    names = list(marked_names(batch.schema.names).values())
+    return pa.RecordBatch.from_arrays([_marked_array(column) for column in batch.columns], names=names)
+
+
+def marked_schema(schema: Any) -> Any:
+    """The schema of such batches."""
+    import pyarrow as pa
+
+    empty = [pa.array([], type=field.type) for field in schema]
+    return marked_batch(pa.RecordBatch.from_arrays(empty, schema=schema)).schema
+
+
+def _marked_array(values: Any) -> Any:
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return values
+    is_number = compute.match_substring_regex(values, _NUMBER)
+    is_formula = compute.and_(compute.match_substring_regex(values, _START), compute.invert(is_number))
+    mark, nothing = pa.scalar(_MARK, values.type), pa.scalar("", values.type)
+    return compute.if_else(is_formula, compute.binary_join_element_wise(mark, values, nothing), values)
