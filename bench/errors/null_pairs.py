@@ -1,9 +1,9 @@
 """Rules with what they promise where nothing is related to the target, rankers, and which of them go together.
 
 Every supervised method is here, and every rule: one or two methods of each family in full, with every rule that takes
-them and with as many repetitions as they are cheap; all others with the default rule at a risk, and with their own
-choice where they have one, on few tables, where all designs together tell something. Settings are cheaper than the
-defaults where these take long, such as networks of two hidden units.
+them and as often as they are cheap; all others with the default rule at a risk, and with their own choice or the
+effective number where they have one, on few tables, of which all designs together tell something. Settings are cheaper
+than the defaults where these take long, such as networks of two hidden units.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ class Kind:
     large : int
         The same on larger tables, with rules that need no ranking of copies.
     designs : tuple of str
+        Of tables on which copies are ranked; of cheaper pairs all are run.
     is_full : bool
-        Whether every rule is run that takes it, or the default rule at a risk and its own choice only.
+        Whether every rule is run that takes it, or those only that say ``is_default``.
     """
 
     build: Callable[[str, Any], Ranker]

@@ -166,7 +166,7 @@ def show_without_promise(found: Mapping[Pair, Kept]) -> None:
             sum(each.size for each in kept.values()),
             "-",
             f"{np.mean(np.concatenate(list(kept.values())) > 0):.2f}",
-            f"{np.mean(np.concatenate(list(kept.values()))):.1f}",
+            f"{np.mean(np.maximum(np.concatenate(list(kept.values())), 0)):.1f}",
         )
         for pair, kept in found.items()
     ]
