@@ -15,6 +15,7 @@ BENCHES = {
     "dimension": "bench.papers.dimension",
     "tables": "bench.tables.selection",
     "error-control": "bench.errors.error_control",
+    "promises": "bench.errors.promises",
     "auto": "bench.auto.selection",
     "auto-noise": "bench.auto.noise",
     "gram-schmidt-speed": "bench.speed.gram_schmidt",

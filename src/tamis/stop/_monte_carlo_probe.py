@@ -112,7 +112,10 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     ``covariance`` (what the estimate is), ``moment_mismatch`` (root mean square by which correlations of knockoffs
     with each other and with other features differ from those of the features), ``moment_mismatch_by_chance`` (what that
     would be if the law fitted) and ``mean_correlation_with_knockoff``: near 1 there is little power. Columns that are
-    copies of one another, in whatever units, share theirs.
+    copies of one another, in whatever units, share theirs. Knockoffs match second moments only: where
+    columns and target are both far from Gaussian (rare binary columns beside a target of heavy tails, or of a rare
+    class), they stand out less than columns of noise do, which are then kept more often than promised
+    (docs/errors.md); ``probes="permuted"`` makes no such assumption.
 
     Sequential rankers, whose scores at different steps cannot be compared, enter with minus the rank and the median
     over draws. Importances in trees grow by chance with the number of values, or columns, of a feature; scores of a
