@@ -136,3 +136,31 @@ def test_tables_whose_columns_cannot_be_modeled_are_named():
     labels = ColumnCandidates(X)
     labels.is_discrete[3] = True
     assert "'x3'" in why_no_model_of_columns(labels)
+
+
+def test_knockoffs_of_columns_far_from_gaussian_have_their_values():
+    rng = np.random.default_rng(0)
+    rare, heavy, normal = (rng.random((200, 3)) < 0.04) * 1.0, rng.standard_t(2, (200, 3)), rng.normal(size=(200, 3))
+    X = np.hstack([rare, heavy, normal])
+    copies = Knockoffs(ColumnCandidates(X), None, np.random.RandomState(0))
+    found = copies.draw(X, np.random.RandomState(1))
+    assert copies.certificate()["n_matched_margins"] == 6
+    np.testing.assert_allclose(np.sort(found[:, :6], axis=0), np.sort(X[:, :6], axis=0), rtol=1e-9, atol=1e-9)
+    assert np.abs(np.sort(found[:, 6:], axis=0) - np.sort(normal, axis=0)).max() > 0.01
+
+
+def test_gaussian_and_balanced_binary_columns_have_gaussian_knockoffs():
+    rng = np.random.default_rng(0)
+    X = np.hstack([rng.normal(size=(100, 200)), rng.random((100, 100)) < 0.5])
+    copies = Knockoffs(ColumnCandidates(X), None, np.random.RandomState(0))
+    assert copies.certificate()["n_matched_margins"] <= 3
+
+
+def test_knockoffs_with_matched_margins_stay_correlated_with_other_columns():
+    rng = np.random.default_rng(0)
+    shared = rng.standard_t(3, 2000)
+    X = shared[:, None] + rng.standard_t(3, (2000, 4))
+    found = Knockoffs(ColumnCandidates(X), None, np.random.RandomState(0)).draw(X, np.random.RandomState(1))
+    correlation = np.corrcoef(np.hstack([X, found]).T)
+    others = ~np.eye(4, dtype=bool)
+    np.testing.assert_allclose(correlation[:4, 4:][others], correlation[:4, :4][others], atol=0.12)

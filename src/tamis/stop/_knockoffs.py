@@ -7,11 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigh, solve_triangular
 
+from tamis.kernels.arrays.shapes import shape_moments
+
 _LEAST_EIGENVALUE = 0.1  # of a correlation matrix of more columns than rows, after thresholding
 _FLOOR = 1e-4  # least eigenvalue of any: where columns depend on each other, knockoffs all but equal them
 _MAX_NEWTON = 100
 _MAX_HALVINGS = 60
 _DECREASE = 1e-4  # share of the predicted decrease that a step has to reach (Armijo)
+_SKEWNESS, _KURTOSIS = 0.5, 1.0  # in excess, of columns that are far from Gaussian
+_ERRORS = 4.0  # standard errors by which these differ from zero
 _TOL = 1e-10  # Newton decrement, relative to the objective
 
 
@@ -193,6 +197,39 @@ class KnockoffLaw:
     def draw(self, expected: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
         """Knockoffs of rows whose conditional means are ``expected``, that is ``Z @ prediction``."""
         return expected + rng.standard_normal(expected.shape) @ self.factor.T
+
+
+def far_from_gaussian(Z: np.ndarray) -> np.ndarray:
+    """Standardized columns whose skewness or excess kurtosis is large, and more than chance makes of Gaussian columns.
+
+    Balanced binary columns, whose tails are short, are not among them.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n_samples, n_columns)
+
+    Returns
+    -------
+    ndarray of bool of shape (n_columns,)
+    """
+    n = len(Z)
+    skewness, kurtosis = shape_moments(Z, np.ones(n))
+    is_skewed = np.abs(skewness) > max(_SKEWNESS, _ERRORS * np.sqrt(6.0 / n))
+    return is_skewed | (kurtosis > max(_KURTOSIS, _ERRORS * np.sqrt(24.0 / n)))
+
+
+def match_margins(knockoffs: np.ndarray, sorted_columns: np.ndarray) -> np.ndarray:
+    """In every column the given values, in the order of its knockoffs: their ranks, with the margins of features.
+
+    Parameters
+    ----------
+    knockoffs : ndarray of shape (n_samples, n_columns)
+    sorted_columns : ndarray of shape (n_samples, n_columns)
+        Values of the features, ascending in every column.
+    """
+    matched = np.empty_like(knockoffs)
+    np.put_along_axis(matched, np.argsort(knockoffs, axis=0), sorted_columns, axis=0)
+    return matched
 
 
 def moment_mismatch(Z: np.ndarray, knockoffs: np.ndarray, codes: np.ndarray) -> tuple[float, float]:

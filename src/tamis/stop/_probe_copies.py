@@ -15,7 +15,13 @@ from tamis.base import ROWS, Candidates
 from tamis.kernels.arrays.copies import place_columns
 from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.scaling import standardize_with_units
-from tamis.stop._knockoffs import KnockoffLaw, estimate_correlation, moment_mismatch
+from tamis.stop._knockoffs import (
+    KnockoffLaw,
+    estimate_correlation,
+    far_from_gaussian,
+    match_margins,
+    moment_mismatch,
+)
 
 MOST_COLUMNS = 2000  # of which a matrix of correlations is held and inverted
 _SAME = 1e-10  # what the correlation of two copies of a column lacks of one, at most
@@ -136,28 +142,41 @@ def _place_copies(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Knockoffs(ProbeCopies):
-    """Gaussian knockoffs, of the law of least reconstructability, beside the features as they are."""
+    """Gaussian knockoffs, of the law of least reconstructability, beside the features as they are.
+
+    Where a column is far from Gaussian, the knockoff has its values, in the order of the Gaussian one: beside a rare
+    binary column a Gaussian knockoff would be no copy that anything could be compared with.
+    """
 
     words: ClassVar[str] = "knockoffs"
 
     def __init__(self, candidates: Candidates, covariance: Any, rng: np.random.RandomState) -> None:
         self.columns = GaussianTable.of(candidates, covariance)
         self.law = KnockoffLaw.of(self.columns.R, self.columns.codes)
-        self.expected = self.columns.Z @ self.law.prediction
-        self._mismatch = moment_mismatch(self.columns.Z, self.law.draw(self.expected, rng), self.columns.codes)
+        Z = self.columns.Z
+        self.expected = Z @ self.law.prediction
+        self.matched = np.flatnonzero(far_from_gaussian(Z)) if covariance is None else np.empty(0, dtype=int)
+        self.margins = np.sort(Z[:, self.matched], axis=0)
+        self._mismatch = moment_mismatch(Z, self._draw_standardized(rng), self.columns.codes)
 
     def draw(self, table: Any, rng: np.random.RandomState) -> Any:
         """Knockoffs in the units and the precision of the table."""
-        return self.columns.put_back(self.law.draw(self.expected, rng), table)
+        return self.columns.put_back(self._draw_standardized(rng), table)
+
+    def _draw_standardized(self, rng: np.random.RandomState) -> np.ndarray:
+        knockoffs = self.law.draw(self.expected, rng)
+        knockoffs[:, self.matched] = match_margins(knockoffs[:, self.matched], self.margins)
+        return knockoffs
 
     def certificate(self) -> Mapping[str, Any]:
-        """How well second moments match, and how much of its feature a knockoff holds."""
+        """How well second moments match, how much of its feature a knockoff holds, and how many are not Gaussian."""
         mismatch, by_chance = self._mismatch
         return {
             "covariance": self.columns.estimate,
             "moment_mismatch": mismatch,
             "moment_mismatch_by_chance": by_chance,
             "mean_correlation_with_knockoff": float(1.0 - np.mean(np.diag(self.law.S))),
+            "n_matched_margins": self.matched.size,
         }
 
 
