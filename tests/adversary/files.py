@@ -124,7 +124,8 @@ WRITERS: dict[str, Callable[[pl.DataFrame], bytes]] = {
 }
 TEXT = (".csv", ".tsv", ".svm", ".arff")
 SAME_TEXT = "text written in another way"
-TURNS = (*WRITERS, ".csv", SAME_TEXT)
+BOMB = "a small file of a large table"
+TURNS = (*WRITERS, ".csv", SAME_TEXT, BOMB)
 
 
 # mutations of bytes
@@ -622,6 +623,58 @@ def attack_writing(rng: np.random.Generator, folder: Path) -> str:
     return "" if ours == theirs else f"{suffix}, {name}: keeps {ours}, as plain text {theirs}"
 
 
+BOMB_BYTES = 200 * 2**20  # of the table; the budget that a command is given is a tenth
+
+
+def _text_bomb(rng: np.random.Generator, table: pl.DataFrame) -> tuple[str, bytes]:
+    """Compressed text: rows again and again, or one endless cell."""
+    suffix = str(rng.choice([".csv", ".tsv", ".svm"]))
+    data = WRITERS[suffix](table)
+    row = data.splitlines(keepends=True)[-1] if rng.random() < 0.7 else b"7"
+    return f"{suffix}.gz", gzip.compress(data + row * (BOMB_BYTES // len(row)), compresslevel=1)
+
+
+def _array_bomb(rng: np.random.Generator, table: pl.DataFrame) -> tuple[str, bytes]:
+    """Compressed arrays of zeros."""
+    _, y = _numbers(table)
+    zeros = np.zeros((len(y), BOMB_BYTES // 8 // len(y)))
+    buffer = io.BytesIO()
+    if rng.random() < 0.5:
+        np.savez_compressed(buffer, X=zeros, y=y)
+        return ".npz", buffer.getvalue()
+    scipy_io.savemat(buffer, {"X": zeros, "y": y}, do_compression=True)
+    return ".mat", buffer.getvalue()
+
+
+def _column_bomb(rng: np.random.Generator, table: pl.DataFrame) -> tuple[str, bytes]:
+    """Columns of one value each, which take next to nothing in a file."""
+    n_rows = BOMB_BYTES // 8 // (table.width + 1)
+    columns = {name: np.zeros(n_rows) for name in table.columns if name != "y"}
+    frame = pl.DataFrame(columns | {"y": np.arange(n_rows) % 2.0})
+    buffer = io.BytesIO()
+    if rng.random() < 0.5:
+        frame.write_parquet(buffer)
+        return ".parquet", buffer.getvalue()
+    frame.write_ipc(buffer, compression="zstd")
+    return ".arrow", buffer.getvalue()
+
+
+def attack_with_bomb(rng: np.random.Generator, folder: Path) -> str:
+    """A table beyond the budget is refused in a line that names the option, or read in blocks of rows."""
+    make = (_text_bomb, _array_bomb, _column_bomb)[rng.integers(3)]
+    suffix, data = make(rng, make_table(rng))
+    (folder / f"table{suffix}").write_bytes(data)
+    command = str(rng.choice(["select", "rank", "dimension"], p=[0.5, 0.3, 0.2]))
+    arguments = [command, f"table{suffix}", "--memory", f"{BOMB_BYTES // 10}", "--quiet"]
+    arguments += [] if command == "dimension" else ["--target", "y", "--method", "max-variance", "--stop", "1"]
+    before = contents(folder)
+    ending = run_command(arguments, folder.parent)
+    wrong = what_is_wrong_with_ending(ending) or what_is_left(folder, before, [])
+    if not wrong and ending.code == 0 and suffix in (".npz", ".mat"):
+        wrong = "read beyond the budget"
+    return wrong and f"tamis {' '.join(arguments)}: {wrong}"
+
+
 def make_attack(rng: np.random.Generator, index: int) -> Attack:
     """A reader, each in its turn, and a file that is not fit for it; or text that is only written in another way."""
     suffix = TURNS[index % len(TURNS)]
@@ -630,6 +683,7 @@ def make_attack(rng: np.random.Generator, index: int) -> Attack:
     def act(folder: Path) -> str:
         own = np.random.default_rng()
         own.bit_generator.state = state
-        return attack_writing(own, folder) if suffix == SAME_TEXT else attack_reader(own, suffix, folder)
+        special = {SAME_TEXT: attack_writing, BOMB: attack_with_bomb}
+        return special[suffix](own, folder) if suffix in special else attack_reader(own, suffix, folder)
 
-    return Attack("files", suffix, suffix if suffix == SAME_TEXT else f"a bad {suffix} file", act)
+    return Attack("files", suffix, suffix, act)

@@ -12,7 +12,7 @@ from tests.adversary.estimators import JUDGED
 from tests.adversary.files import TURNS
 from tests.adversary.signals import JOBS
 
-EACH = {"arrays": 2, "estimators": 3, "files": 8, "signals": 1}
+EACH = {"arrays": 2, "estimators": 3, "files": 4, "signals": 1}
 SUBJECTS = {"arrays": ARGUMENTS, "estimators": JUDGED, "files": TURNS, "signals": JOBS}
 
 

@@ -84,8 +84,8 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
         "auto" takes knockoffs for methods that weigh each feature beside all others (the sparse linear models), where
         the table is dense, without missing values and of at most 2000 columns; else it permutes.
     covariance : array-like of shape (n_features, n_features), default=None
-        Covariance of the columns of ``X``, where it is known: knockoffs are then exact if the columns are Gaussian.
-        None estimates it, so that knockoffs match second moments only; ``certificate_`` tells how well.
+        Covariance of the columns of ``X``, where it is known: knockoffs are then Gaussian, and exact if the columns
+        are. None estimates it: knockoffs match second moments and margins only, and ``certificate_`` tells how well.
     n_probes : int, default=None
         How many features have a copy in each draw, drawn at random, with ``fdr``; None is all. Of D features, fewer
         than D / (fdr (1 + n_probes n_draws)) are then not found. Univariate scores, whose copies are a product of the
@@ -112,10 +112,10 @@ class MonteCarloProbe(StoppingRule, name="monte-carlo-probe"):
     ``covariance`` (what the estimate is), ``moment_mismatch`` (root mean square by which correlations of knockoffs
     with each other and with other features differ from those of the features), ``moment_mismatch_by_chance`` (what that
     would be if the law fitted) and ``mean_correlation_with_knockoff``: near 1 there is little power. Columns that are
-    copies of one another, in whatever units, share theirs. Knockoffs match second moments only: where
-    columns and target are both far from Gaussian (rare binary columns beside a target of heavy tails, or of a rare
-    class), they stand out less than columns of noise do, which are then kept more often than promised
-    (docs/errors.md); ``probes="permuted"`` makes no such assumption.
+    copies of one another, in whatever units, share theirs. Where a column is far from Gaussian (skewness or
+    excess kurtosis beyond .5 or 1 and beyond four standard errors), its knockoff has the values of the column, in the
+    order of the Gaussian knockoff: beside rare binary columns or counts a Gaussian one stands out less than noise does,
+    which was then kept too often (docs/errors.md). ``certificate_["n_matched_margins"]`` counts them.
 
     Sequential rankers, whose scores at different steps cannot be compared, enter with minus the rank and the median
     over draws. Importances in trees grow by chance with the number of values, or columns, of a feature; scores of a
