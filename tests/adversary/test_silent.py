@@ -29,7 +29,7 @@ from tamis import (
     SensitivityRanking,
     TableSelector,
 )
-from tamis.assess import knn_accuracy, redundancy
+from tamis.assess import knn_accuracy, knn_r2, redundancy
 from tamis.assess._results_file import ResultsFile
 from tamis.dictionary import RBF
 from tamis.rank import _checkpoint
@@ -178,7 +178,7 @@ def test_no_changed_bit_of_a_checkpoint_is_taken_for_a_state(tmp_path):
 
 WRITER = """
 import sys
-from tamis.assess import knn_accuracy, redundancy
+from tamis.assess import knn_accuracy, knn_r2, redundancy
 from tamis.assess._results_file import ResultsFile
 file = ResultsFile(sys.argv[1])
 for task in range(25):
@@ -229,6 +229,7 @@ def test_judgments_do_not_depend_on_units():
     X, y = table()
     large = np.ldexp(X, 900)
     assert knn_accuracy(large, y) == knn_accuracy(X, y)
+    assert knn_r2(X, np.ldexp(X[:, 0], 900)) == knn_r2(X, X[:, 0])
     assert [each.alternatives for each in redundancy(large)] == [each.alternatives for each in redundancy(X)]
     classes = np.tile(y, 5)
     leak = {"leak": np.ldexp(np.where(classes, 3.0, 1.0) + np.arange(300) / 1000, 900)}
@@ -291,3 +292,15 @@ def test_complex_labels_are_refused_in_a_line():
     X, y = table()
     with pytest.raises(ValueError, match=r"^Complex data not supported: y holds complex numbers; give their parts"):
         knn_accuracy(X, y + 1j)
+
+
+def test_columns_of_one_name_are_refused_before_they_are_checked():
+    with pytest.raises(ValueError, match=r"^X has 2 columns 'a': give each column a name of its own"):
+        check_table(pd.DataFrame(np.zeros((5, 2)), columns=["a", "a"]))
+
+
+@pytest.mark.parametrize("exponent", [-900, 900])
+def test_units_do_not_matter_to_a_cross_validated_number_of_features(exponent):
+    X, y = table()
+    expected, found = (GramSchmidt(stop="cross-validation").fit(each, y) for each in (X, np.ldexp(X, exponent)))
+    np.testing.assert_array_equal(found.stop_.curve, expected.stop_.curve)

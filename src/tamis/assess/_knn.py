@@ -14,6 +14,7 @@ from tamis.assess._support import as_numpy, as_support, check_names
 from tamis.assess._tables import kept_columns, read_table, read_test_table
 from tamis.base._raw_input import check_container
 from tamis.kernels.arrays.columns import to_numpy
+from tamis.kernels.arrays.scaling import rescale_safely
 from tamis.kernels.neighbors.search import nearest_neighbors
 
 
@@ -175,4 +176,6 @@ def knn_r2(
     actual = _read_target(y if y_test is None else y_test, len(nearest), "X_test", "y_test")
     if known.dtype.kind not in "fiub" or actual.dtype.kind not in "fiub":
         raise ValueError("y holds labels, and knn_r2 needs quantities; use knn_accuracy")
-    return float(r2_score(actual, known.astype(float)[nearest].mean(axis=1)))
+    both = rescale_safely(np.concatenate([actual, known]).astype(float))  # R2 does not depend on units
+    actual, known = both[: actual.size], both[actual.size :]
+    return float(r2_score(actual, known[nearest].mean(axis=1)))

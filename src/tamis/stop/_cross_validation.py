@@ -33,6 +33,7 @@ from tamis.base import (
     track,
     weight_parameters,
 )
+from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents
 from tamis.kernels.arrays.targets import infer_task
 
 
@@ -215,6 +216,8 @@ def _fold_scores(
     for k, own in zip(sizes, rankings_at(ranker, seen, y[train], sizes.tolist()), strict=True):
         kept = own.order[:k]
         columns, held_out = seen.compute(seen.table, kept), seen.compute(unseen, kept)
+        if (exponents := overflow_exponents(columns)) is not None:  # models lose the squares of such values
+            columns, held_out = ldexp_columns(columns, exponents), ldexp_columns(held_out, exponents)
         if (scaler := ranker.fit_scaler(columns, seen.sample_weight)) is not None:
             columns, held_out = scaler.transform(columns), scaler.transform(held_out)
         model = clone(estimator).fit(columns, y[train], **weights)

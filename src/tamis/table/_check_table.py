@@ -93,9 +93,9 @@ def _sample(n_rows: int, most: int) -> tuple[np.ndarray, str]:
 
 
 def _read(X: Any) -> Source:
+    X = check_container(X)
     if isinstance(X, Mapping) or nw.dependencies.is_into_dataframe(X):
         return read_source(X)
-    X = check_container(X)
     check_two_dimensional(X)
     with errors_in_one_line():
         return read_source(check_array(X, dtype=None, ensure_all_finite=False))
