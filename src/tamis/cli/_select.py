@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import Any
 
 from tamis.cli._environment import Environment
+from tamis.cli._naming import enumerate_names
 from tamis.cli._options import (
     Command,
     add_meaning_options,
@@ -38,23 +41,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, env: Environment) -> int:
-    from tamis.cli._fit import (
-        check_options,
-        exit_code,
-        file_field,
-        fit,
-        load,
-        memory_budget,
-        report_of,
-        say_what_was_done,
-    )
+    from tamis.cli._fit import check_options, exit_code, fit, load, memory_budget
     from tamis.cli._formulas import check_safe_csv
-    from tamis.cli._large import LargeTable, check_writable_large, write_large
     from tamis.cli._methods import Settings, make_ranker, make_stop, method_class
-    from tamis.cli._naming import enumerate_names
-    from tamis.cli._render import feature_table, json_object
-    from tamis.cli._results import curve_label, kept_features
-    from tamis.cli._write import check_destination, check_writable, write
+    from tamis.cli._results import kept_features
+    from tamis.cli._write import check_destination
 
     if args.safe_csv:
         check_safe_csv(args.out)
@@ -68,60 +59,81 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     check_options(args, ranker)
     table = load(args, env, ranker)
     if args.out is not None:
-        if isinstance(table, LargeTable):
-            check_writable_large(args.out, table, mark_formulas=args.safe_csv)
-        else:
-            check_writable(args.out, table, mark_formulas=args.safe_csv)
-    selector = fit(
-        ranker,
-        table,
-        env,
-        missing=args.missing,
-        quiet=args.quiet or args.json,
-        budget=memory_budget(args),
-    )
+        _check_writable(args, table)
+    quiet = args.quiet or args.json
+    selector = fit(ranker, table, env, missing=args.missing, quiet=quiet, budget=memory_budget(args))
     features = kept_features(selector, table)
-    reason = selector.stop_.reason
     not_written = None
     if args.out is not None:
-        kept = {feature.name for feature in features}
         try:
-            if isinstance(table, LargeTable):
-                write_large(args.out, table, kept, mark_formulas=args.safe_csv)
-            else:
-                write(args.out, table, kept, memory_budget(args), mark_formulas=args.safe_csv)
+            _write(args, table, {feature.name for feature in features})
         except KeyboardInterrupt:  # what took the time is done: it is not lost
             env.say(f"kept {enumerate_names([feature.name for feature in features])}; {args.out} was not written")
             raise
         except OSError as error:  # neither is it here: the answer is told as without --out
             args.out, not_written = None, error
-    if args.json:
-        report = {
-            "file": file_field(args.file),
-            "method": args.method,
-            "stop": args.stop,
-            **report_of(selector, table),
-            "n_kept": len(features),
-            "reason": reason,
-            "curve": curve_label(selector) or None,
-            "threshold": selector.stop_.threshold,
-            "features": [feature.as_dict() for feature in features],
-            "out": None if args.out is None else str(args.out),
-        }
-        env.emit(json_object(report))
-        if not_written is not None:
-            raise not_written
-        return exit_code(selector)
-    say_what_was_done(selector, table, env)
-    if args.out is None:
-        env.emit(feature_table(features, curve=curve_label(selector)))
-    env.say(f"kept {len(features)} of {table.n_features} features: {reason}")
-    if args.out is not None:
-        names = enumerate_names([feature.name for feature in features])
-        env.say(f"wrote {args.out}" + (f": {names}" if names else ""))
+    tell = _tell_programs if args.json else _tell_people
+    tell(args, env, selector, table, features)
     if not_written is not None:
         raise not_written
     return exit_code(selector)
+
+
+def _check_writable(args: argparse.Namespace, table: Any) -> None:
+    from tamis.cli._large import LargeTable, check_writable_large
+    from tamis.cli._write import check_writable
+
+    check = check_writable_large if isinstance(table, LargeTable) else check_writable
+    check(args.out, table, mark_formulas=args.safe_csv)
+
+
+def _write(args: argparse.Namespace, table: Any, kept: set[str]) -> None:
+    from tamis.cli._fit import memory_budget
+    from tamis.cli._large import LargeTable, write_large
+    from tamis.cli._write import write
+
+    if isinstance(table, LargeTable):
+        write_large(args.out, table, kept, mark_formulas=args.safe_csv)
+    else:
+        write(args.out, table, kept, memory_budget(args), mark_formulas=args.safe_csv)
+
+
+def _tell_programs(
+    args: argparse.Namespace, env: Environment, selector: Any, table: Any, features: Sequence[Any]
+) -> None:
+    from tamis.cli._fit import file_field, report_of
+    from tamis.cli._render import json_object
+    from tamis.cli._results import curve_label
+
+    report = {
+        "file": file_field(args.file),
+        "method": args.method,
+        "stop": args.stop,
+        **report_of(selector, table),
+        "n_kept": len(features),
+        "reason": selector.stop_.reason,
+        "curve": curve_label(selector) or None,
+        "threshold": selector.stop_.threshold,
+        "features": [feature.as_dict() for feature in features],
+        "out": None if args.out is None else str(args.out),
+    }
+    env.emit(json_object(report))
+
+
+def _tell_people(
+    args: argparse.Namespace, env: Environment, selector: Any, table: Any, features: Sequence[Any]
+) -> None:
+    from tamis.cli._fit import say_what_was_done
+    from tamis.cli._render import feature_table
+    from tamis.cli._results import curve_label
+
+    say_what_was_done(selector, table, env)
+    if args.out is None:
+        env.emit(feature_table(features, curve=curve_label(selector)))
+    env.say(f"kept {len(features)} of {table.n_features} features: {selector.stop_.reason}")
+    if args.out is not None:
+        names = enumerate_names([feature.name for feature in features])
+        env.say(f"wrote {args.out}" + (f": {names}" if names else ""))
 
 
 COMMAND = Command(
