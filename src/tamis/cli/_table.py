@@ -260,13 +260,15 @@ def as_target(values: np.ndarray, name: str, task: str = "auto", budget: Budget 
 
 def _check_labels(values: np.ndarray, option: str, task: str) -> None:
     """Refuse text in which a quantity was meant, and text that differs from row to row."""
-    longest = max(values.tolist(), key=len)
+    distinct = set(values.tolist())  # few, where text is a target
+    longest = max(distinct, key=len)
     if len(longest) > _LONGEST_LABEL:
         raise ValueError(
             f"{option}: a row holds a text of {len(longest)} characters, {_shorten(longest)}; a label has at most "
             f"{_LONGEST_LABEL}"
         )
-    numbers = np.array([as_number(value) for value in values.tolist()])
+    number_of = {value: as_number(value) for value in distinct}
+    numbers = np.fromiter(map(number_of.__getitem__, values.tolist()), dtype=float, count=values.size)
     is_text = np.isnan(numbers)
     is_few = 0 < is_text.sum() <= _FEW * values.size
     is_mixed = 0 < is_text.sum() < values.size and infer_task(numbers[~is_text]) == "regression"
@@ -278,7 +280,7 @@ def _check_labels(values: np.ndarray, option: str, task: str) -> None:
             "rows hold numbers: mend the text, or leave it empty and say --drop-rows-without-target; if all are "
             "labels, say --task classification"
         )
-    n_classes = len(set(values.tolist()))
+    n_classes = len(distinct)
     if n_classes > values.size / 2:
         raise ValueError(
             f"{option}: the column holds {n_classes} different texts in {values.size} rows, such as "
