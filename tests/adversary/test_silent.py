@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import torch
 from scipy import sparse
 from sklearn.linear_model import Ridge
 from sklearn.svm import SVC, SVR, LinearSVC
@@ -17,11 +18,14 @@ from tamis import (
     RFE,
     AutoSelector,
     CorrelationScore,
+    FeatureMedoids,
     FisherScore,
     FloatingSelection,
     ForwardLeastSquares,
     GramSchmidt,
+    InfiniteSVM,
     Lasso,
+    MaxVariance,
     ModelImportance,
     OFWClassifier,
     ReliefF,
@@ -304,3 +308,16 @@ def test_units_do_not_matter_to_a_cross_validated_number_of_features(exponent):
     X, y = table()
     expected, found = (GramSchmidt(stop="cross-validation").fit(each, y) for each in (X, np.ldexp(X, exponent)))
     np.testing.assert_array_equal(found.stop_.curve, expected.stop_.curve)
+
+
+def test_columns_whose_deviation_is_rounding_are_refused_though_their_range_is_larger():
+    X = 1 + 1e-13 * np.random.default_rng(0).normal(size=(40, 4)) * 0.7
+    for method in (FeatureMedoids(), MaxVariance(), GramSchmidt()):
+        with pytest.raises(ValueError, match="every column of X is constant, up to rounding"):
+            method.fit(X, np.arange(40) % 2)
+
+
+def test_tensors_that_are_not_dense_are_refused_as_signals():
+    signals = torch.eye(6).reshape(6, 6).to_sparse()
+    with pytest.raises(ValueError, match=r"give X.to_dense\(\)"):
+        InfiniteSVM(RBF()).fit(signals, np.arange(6) % 2)

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array
 
 from tamis._sklearn import array_namespace, check_y, is_torch_array
+from tamis.base._raw_input import check_container
 
 
 def is_table(X: Any) -> bool:
@@ -28,7 +29,7 @@ def check_labels(y: Any) -> np.ndarray:
 def check_finite_signals(X: Any) -> Any:
     """Floating-point signals of any shape, numpy or torch, all finite; else the first that is not is named."""
     if is_torch_array(X):
-        X, is_finite = _read_tensor(X)
+        X, is_finite = _read_tensor(check_container(X))
     else:
         X = check_array(
             X, allow_nd=True, ensure_2d=False, dtype=[np.float64, np.float32], ensure_all_finite=False, input_name="X"
