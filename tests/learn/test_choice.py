@@ -1,7 +1,10 @@
 """The choice among configurations and its estimate agree with what is computed row by row."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.stats import norm
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
@@ -108,9 +111,7 @@ def test_estimate_has_little_bias_and_its_interval_holds_the_true_score(n_rows):
             row_groups=None,
             rng=np.random.RandomState(seed),
         )
-        found = summarize(
-            metric, scores, naive=1 - losses[:, chosen].mean(), chance=0.5, confidence=0.95, n_rows=n_rows
-        )
+        found = summarize(metric, y, scores, naive=1 - losses[:, chosen].mean(), chance=0.5, confidence=0.95)
         true = 1 - risks[chosen]
         held.append(found.low <= true <= found.high)
         above.append(found.value - true)
@@ -311,3 +312,57 @@ def test_targets_are_permuted_by_groups_of_rows():
     alone = permute_groups(np.arange(24), np.random.RandomState(3))
     assert sorted(alone.tolist()) == list(range(24))
     assert (alone != np.arange(24)).any()
+
+
+def summary_of(y, losses, metric="accuracy", n_draws=300):
+    """The estimate of a single configuration."""
+    metric = METRICS[metric]
+    scores = bootstrap_scores(
+        metric,
+        y,
+        lambda scales, counts: np.tile(losses, (len(counts), 1)),
+        judged=np.ones(y.size, dtype=bool),
+        n_draws=n_draws,
+        row_groups=None,
+        rng=np.random.RandomState(0),
+    )
+    return summarize(metric, y, scores, naive=1 - losses.mean(), chance=0.5, confidence=0.95)
+
+
+def test_without_a_single_error_the_interval_is_that_of_wilson():
+    y = np.repeat([0, 1], 60)
+    found = summary_of(y, np.zeros(120))
+    assert found.value == found.high == 1.0
+    np.testing.assert_allclose(found.low, least_share(120, 120))
+    rare = np.repeat([0, 1], [110, 10])  # the rare class counts for half, and its ten rows tell little
+    assert summary_of(rare, np.zeros(120), "balanced_accuracy").low < found.low
+
+
+def least_share(n_right, n_rows):
+    """Lower end of Wilson's interval by its definition: the share p of which n_right lies at the edge of chance."""
+    z = norm.ppf(0.975)
+    return brentq(lambda p: (n_right / n_rows - p) - z * np.sqrt(p * (1 - p) / n_rows), 1e-9, 1 - 1e-9)
+
+
+@pytest.mark.parametrize("n_new", [20, 100, 1000])
+def test_prediction_intervals_hold_scores_of_test_sets_as_often_as_they_say(n_new):
+    rng = np.random.default_rng(n_new)
+    held = []
+    for _ in range(200):
+        losses = (rng.random(150) < 0.2).astype(float)
+        low, high = summary_of(np.zeros(150, dtype=int), losses).prediction_interval(n_new)
+        held.append(low - 1e-12 <= 1 - rng.binomial(n_new, 0.2) / n_new <= high + 1e-12)
+    assert np.mean(held) >= 0.95 - 2 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_prediction_intervals_narrow_to_the_interval_with_more_rows_and_stay_below_the_best_score():
+    y = np.repeat([0, 1], 60)
+    found = summary_of(y, (np.arange(120) % 20 == 0).astype(float))
+    few, many = found.prediction_interval(5), found.prediction_interval(10**9)
+    assert few[0] < found.low
+    assert few[1] == 1.0
+    np.testing.assert_allclose(many, (found.low, found.high), rtol=1e-6)
+    with pytest.raises(ValueError, match="n_rows=0 must be the number of rows of a test set"):
+        found.prediction_interval(0)
+    with pytest.raises(ValueError, match="with a target y only, not for fit"):
+        replace(found, metric="fit").prediction_interval(10)

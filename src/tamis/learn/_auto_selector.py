@@ -6,6 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -51,6 +52,7 @@ from tamis.learn._rows_and_target import (
     split_folds,
 )
 from tamis.learn._scalings import scalings_of
+from tamis.learn._searched_rows import SearchedRows, choose_searched_rows
 from tamis.learn._unsupervised import select_faithful
 from tamis.learn._verdict import Verdict, judge, seconds_to_judge
 from tamis.table._source import Source, enumerate_names
@@ -282,8 +284,10 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         check_models_explain(models, self.task_)
         n_classes = len(self.classes_) if self.task_ == "classification" else 0
         metric = with_threshold(find_metric(self.scoring, self.task_, n_classes), n_classes)
-        data = LearningTable(table, codes, self.task_)
-        seed = int(self.random_state)
+        every, seed = LearningTable(table, codes, self.task_), int(self.random_state)
+        may_draw = self.cv is None or isinstance(self.cv, Integral)  # folds that are given may name rows
+        searched = choose_searched_rows(every, self.time_budget, row_groups, seed, may_draw=may_draw)
+        data, codes, row_groups = searched.data, searched.data.y, searched.row_groups
         folds, notes = split_folds(self.cv, codes, self.task_, row_groups, seed)
         if metric.output == "decision":
             check_folds_hold_both_classes(folds, codes, self.cv)
@@ -291,7 +295,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         check_not_lost_to_rounding(everything.train)
         check_units(everything.train, lambda j: self.feature_name(int(everything.places[j])))
         problem = self._describe(data, n_classes, metric.name in ("balanced_accuracy", "roc_auc"))
-        file = RaceFile(self.checkpoint, data, self._settings(folds) | {"output": metric.asked})
+        file = RaceFile(self.checkpoint, every, self._settings(folds) | {"output": metric.asked})
         ledger, used = file.resume(int(self.random_state))
         file.begin(ledger, used)
         race = Race(
@@ -305,12 +309,13 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             metric=metric,
             budget=float(self.time_budget),
             n_final=N_VOTERS if self.ensemble else 1,
+            n_final_rows=every.y.size,
             started=started - used,
             n_jobs=self.n_jobs,
             ledger=ledger,
         )
         race.seconds_to_judge = seconds_to_judge(race, self.prefer, self.n_bootstraps)
-        self._run(race, file, X, labels, row_groups, notes)
+        self._run(race, file, X, labels, searched, notes)
 
     def _learn_target(self, labels: np.ndarray) -> np.ndarray:
         """Task and classes of a target, and its codes, or the quantities."""
@@ -333,7 +338,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         file: RaceFile,
         X: Any,
         labels: np.ndarray,
-        row_groups: np.ndarray | None,
+        searched: SearchedRows,
         notes: Sequence[str],
     ) -> None:
         """Search, choose, and fit what was chosen to all rows."""
@@ -347,10 +352,10 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             ensemble=self.ensemble,
             n_bootstraps=self.n_bootstraps,
             confidence=self.confidence,
-            row_groups=row_groups,
+            row_groups=searched.row_groups,
             seed=self.random_state,
         )
-        self._store(race, verdict, X, labels, [*notes, *verdict.notes])
+        self._store(race, verdict, X, labels, searched, [*notes, *verdict.notes])
         if not interruption(self):
             file.discard()
 
@@ -430,17 +435,29 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             notes.append("there was time for the cheapest configuration only: raise time_budget")
         return notes
 
-    def _store(self, race: Race, verdict: Verdict, X: Any, labels: np.ndarray, notes: Sequence[str]) -> None:
+    def _store(
+        self,
+        race: Race,
+        verdict: Verdict,
+        X: Any,
+        labels: np.ndarray,
+        searched: SearchedRows,
+        notes: Sequence[str],
+    ) -> None:
         names = [self.feature_name(j) for j in range(race.data.n_columns)]
         self.estimate_ = verdict.estimate
         orders: dict[str, np.ndarray] = {}
         if verdict.is_noise:
+            n_fitted = None
             self.support_ = np.zeros(race.data.n_columns, dtype=bool)
             self.order_ = np.empty(0, dtype=int)
             self.estimator_ = fit_guess(self.task_, labels)
         else:
+            data, X_fitted, y_fitted = searched.for_final_fit(race, verdict.chosen, X, labels)
+            n_fitted = data.y.size
+            problem = replace(race.problem, n_rows=n_fitted)
             final = fit_final(
-                race.data, verdict.chosen, race.rankers, race.models, race.problem, X, labels, race.threshold
+                data, verdict.chosen, race.rankers, race.models, problem, X_fitted, y_fitted, race.threshold
             )
             self.support_, self.order_, self.estimator_, orders = (
                 final.support,
@@ -463,7 +480,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             self.n_features_,
             confidence=self.confidence,
             seconds=time.time() - race.started,
-            notes=[*notes, describe_target(labels, self.task_)],
+            notes=[*searched.notes(n_fitted), *notes, describe_target(labels, self.task_)],
         )
         if verdict.is_noise:
             warnings.warn(f"AutoSelector: {self.reason_}", NothingKeptWarning, stacklevel=caller_level())

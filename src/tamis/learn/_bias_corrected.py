@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import norm
 
-from tamis.learn._metrics import Metric
+from tamis.learn._metrics import METRICS, Metric
 
 _BLOCK = 2**21  # entries of a block of bootstrap counts
 _FEWEST_DRAWS = 100  # however little time there is
@@ -44,6 +45,31 @@ class Estimate:
     naive: float
     chance: float
     n_rows: int
+
+    def prediction_interval(self, n_rows: int) -> tuple[float, float]:
+        r"""Interval for the score on a test set of so many new rows of the same kind.
+
+        .. math:: \hat s \pm |\hat s - s_\pm| \sqrt{1 + \frac{n}{(e - 1) \, m}}
+
+        with :math:`s_\pm` the ends of the interval for the score on ever more rows, told from n rows (see
+        :func:`summarize`), and m new ones: a test set differs by chance from the score that it measures.
+
+        Parameters
+        ----------
+        n_rows : int
+            Of the test set.
+
+        Returns
+        -------
+        low, high : float
+        """
+        if n_rows < 1:
+            raise ValueError(f"n_rows={n_rows} must be the number of rows of a test set: give 1 or more")
+        if self.metric not in METRICS:
+            raise ValueError(f"scores of new rows can be told with a target y only, not for {self.metric}")
+        growth = np.sqrt(1.0 + self.n_rows / ((np.e - 1.0) * n_rows))
+        low, high = self.value - growth * (self.value - self.low), self.value + growth * (self.high - self.value)
+        return float(low), float(min(high, METRICS[self.metric].offset))
 
 
 def draw_counts(
@@ -127,7 +153,7 @@ def _can_be_scored(metric: Metric, y: np.ndarray, out: np.ndarray) -> np.ndarray
 
 
 def summarize(
-    metric: Metric, scores: np.ndarray, *, naive: float, chance: float, confidence: float, n_rows: int
+    metric: Metric, y: np.ndarray, scores: np.ndarray, *, naive: float, chance: float, confidence: float
 ) -> Estimate:
     r"""Mean and percentiles of bootstrap scores (Tsamardinos et al. 2018, Sec. 5).
 
@@ -135,7 +161,30 @@ def summarize(
     its score on these is :math:`e - 1` times that of its score on all rows, so that the percentiles are 1.3 times as
     far apart as independent losses would ask for. They stay so: losses of rows that models of overlapping training
     rows predict are not independent, and without that width the interval misses more often than it says.
+
+    Scores of classes never have a narrower interval than Wilson's for the share of so many rows: where hardly a row is
+    wrong, samples of the rows hardly differ, and yet the next hundred rows may hold a few that are.
+
+    Parameters
+    ----------
+    metric : Metric
+    y : ndarray
+        Of the rows behind the scores.
+    scores : ndarray
+    naive, chance, confidence : float
     """
     low, high = np.quantile(scores, [(1 - confidence) / 2, (1 + confidence) / 2]) if scores.size else (np.nan, np.nan)
     value = float(scores.mean()) if scores.size else float("nan")
-    return Estimate(metric.name, value, float(low), float(high), float(naive), float(chance), n_rows)
+    if metric.task == "classification":
+        n_effective = 1.0 / float((metric.scales(y, np.ones((1, y.size))) ** 2).sum())
+        least, most = _wilson_interval(value, n_effective, confidence)
+        low, high = np.minimum(low, least), np.maximum(high, most)
+    return Estimate(metric.name, value, float(low), float(high), float(naive), float(chance), int(y.size))
+
+
+def _wilson_interval(share: float, n_rows: float, confidence: float) -> tuple[float, float]:
+    """Wilson's interval (1927) for a share of so many rows."""
+    z = float(norm.ppf((1 + confidence) / 2))
+    center = (share + z**2 / (2 * n_rows)) / (1 + z**2 / n_rows)
+    half = z / (1 + z**2 / n_rows) * np.sqrt(max(share * (1 - share), 0.0) / n_rows + z**2 / (4 * n_rows**2))
+    return float(center - half), float(center + half)

@@ -60,6 +60,11 @@ class LearningTable(SentOnce):
         """Source columns."""
         return self.table.n_columns if isinstance(self.table, Source) else self.table.shape[1]
 
+    def take_rows(self, rows: np.ndarray) -> LearningTable:
+        """The same columns on some of the rows."""
+        table = self.table.take_rows(rows) if isinstance(self.table, Source) else self.table[rows]
+        return LearningTable(table, self.y[rows], self.task)
+
     def fold(self, train: np.ndarray, test: np.ndarray) -> Fold:
         """Training and test rows as numbers."""
         if isinstance(self.table, Source):

@@ -137,11 +137,11 @@ def _judge(
     guess = guess_losses(metric, y)
     estimate = summarize(
         metric,
+        y,
         scores,
         naive=float(metric.score(scales @ own)[0]),
         chance=round(float(metric.score(scales @ guess)[0]), 12),  # 0, and not a rounding error, for R²
         confidence=confidence,
-        n_rows=int(rows.size),
     )
     best = int(mean.argmin())
     pairs = np.array([paired(losses, scales, j, best) for j in range(len(complete))])
@@ -185,9 +185,7 @@ def _estimate_of_guess(
         row_groups=None,
         rng=np.random.RandomState(seed),
     )
-    found = summarize(
-        metric, scores, naive=refused.naive, chance=refused.chance, confidence=confidence, n_rows=refused.n_rows
-    )
+    found = summarize(metric, y, scores, naive=refused.naive, chance=refused.chance, confidence=confidence)
     chance = refused.chance
     return replace(found, value=chance, low=min(found.low, chance), high=max(found.high, chance))
 

@@ -57,3 +57,12 @@ def take_columns(X: Any, places: np.ndarray) -> Any:
     if nw.dependencies.is_into_dataframe(X):
         return nw.from_native(X, eager_only=True)[:, places.tolist()].to_native()
     return safe_indexing(X, places, axis=1)
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Some rows of a data frame, a mapping or an array, as they are."""
+    if isinstance(X, Mapping) and not sparse.issparse(X):
+        return {name: np.asarray(column)[rows] for name, column in X.items()}
+    if nw.dependencies.is_into_dataframe(X):
+        return nw.from_native(X, eager_only=True)[rows.tolist()].to_native()
+    return safe_indexing(X, rows, axis=0)

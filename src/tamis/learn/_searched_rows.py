@@ -1,0 +1,111 @@
+"""Rows that a search looks at, where the table is too tall for its time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from tamis.learn._configurations import Configuration
+from tamis.learn._learning_table import LearningTable
+from tamis.learn._race import Race
+from tamis.table._source_columns import take_rows
+
+_ENTRIES_PER_SECOND = 20_000  # of the table; what the usual rankers and models take in together in a second
+_FEWEST_ROWS = 2000  # on which scores of 0 and 1 have a standard error of about a point
+_FEWEST_OF_CLASS = 50
+_LARGEST_SHARE = 0.5  # of the rows; a sample of more saves too little
+
+
+@dataclass(frozen=True)
+class SearchedRows:
+    """A table, and the rows of it that are searched.
+
+    Attributes
+    ----------
+    every : LearningTable
+        All rows.
+    data : LearningTable
+        Those searched.
+    row_groups : ndarray or None
+        Of the rows searched.
+    rows : ndarray or None
+        Their places, ascending; None where they are all.
+    seed : int
+        Of the draw.
+    """
+
+    every: LearningTable
+    data: LearningTable
+    row_groups: np.ndarray | None
+    rows: np.ndarray | None
+    seed: int
+
+    def for_final_fit(
+        self, race: Race, chosen: Sequence[Configuration], X: Any, labels: np.ndarray
+    ) -> tuple[LearningTable, Any, np.ndarray]:
+        """Table, input and target of the rows that there is time to fit the choice to."""
+        n_rows = self.every.y.size
+        n_fitted = race.n_rows_to_fit(chosen)
+        if self.rows is None or n_fitted == n_rows:
+            return self.every, X, labels
+        rows = _add_rows(self.rows, n_rows, n_fitted, self.seed)
+        return self.every.take_rows(rows), take_rows(X, rows), labels[rows]
+
+    def notes(self, n_fitted: int | None = None) -> list[str]:
+        """What to say of rows that were not searched, and of the rows that the choice is fitted to."""
+        if self.rows is None:
+            return []
+        n_rows = self.every.y.size
+        said = f"{self.rows.size} of {n_rows} rows, drawn at random, were searched, for there is no time for all"
+        if n_fitted is None:
+            return [said]
+        fitted = "all" if n_fitted == n_rows else "these" if n_fitted == self.rows.size else f"{n_fitted}"
+        return [f"{said}, and what was chosen is fitted to {fitted}"]
+
+
+def choose_searched_rows(
+    every: LearningTable, time_budget: float, row_groups: np.ndarray | None, seed: int, *, may_draw: bool
+) -> SearchedRows:
+    """All rows, or where the time is short for them and they may be drawn, some at random."""
+    rows = draw_rows(every, time_budget, row_groups, seed) if may_draw else None
+    if rows is None:
+        return SearchedRows(every, every, row_groups, None, seed)
+    return SearchedRows(every, every.take_rows(rows), None if row_groups is None else row_groups[rows], rows, seed)
+
+
+def draw_rows(every: LearningTable, time_budget: float, row_groups: np.ndarray | None, seed: int) -> np.ndarray | None:
+    """Rows drawn at random, ascending; None where there is time for all of them.
+
+    Groups of rows are drawn as a whole, and every class has 50 rows or all that there are. How many rows depends on
+    the table and the budget only, not on the speed of the machine: a run that goes on looks at the same ones.
+    """
+    y = every.y
+    there_is_time_for = _ENTRIES_PER_SECOND * time_budget / _entries_per_row(every)
+    if max(_FEWEST_ROWS, there_is_time_for) > _LARGEST_SHARE * y.size:
+        return None
+    wanted = max(_FEWEST_ROWS, int(there_is_time_for))
+    group = np.arange(y.size) if row_groups is None else np.unique(row_groups, return_inverse=True)[1].ravel()
+    draw = np.random.RandomState(seed).permutation(int(group.max()) + 1)[group]  # when the group of a row is drawn
+    last = np.sort(draw)[wanted - 1]
+    if every.task == "classification":
+        for code in np.unique(y):
+            of_class = np.sort(draw[y == code])
+            last = max(last, of_class[min(_FEWEST_OF_CLASS, of_class.size) - 1])
+    rows = np.flatnonzero(draw <= last)
+    return None if rows.size > _LARGEST_SHARE * y.size else rows
+
+
+def _entries_per_row(data: LearningTable) -> float:
+    n_entries = data.table.nnz if sparse.issparse(data.table) else data.y.size * data.n_columns
+    return max(1.0, n_entries / data.y.size)
+
+
+def _add_rows(rows: np.ndarray, n_rows: int, n_wanted: int, seed: int) -> np.ndarray:
+    """So many rows of a table, ascending: those given, and others at random."""
+    others = np.setdiff1d(np.arange(n_rows), rows)
+    more = np.random.RandomState(seed).permutation(others)[: n_wanted - rows.size]
+    return np.sort(np.concatenate([rows, more]))
