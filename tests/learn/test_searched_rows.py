@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from tamis import AutoSelector
+from tamis.learn import _searched_rows
 from tamis.learn._learning_table import LearningTable
-from tamis.learn._race import Race
 from tamis.learn._searched_rows import draw_rows
 
 
@@ -90,15 +90,15 @@ def test_any_table_is_searched_in_part_and_fitted_to_all_rows(kind):
 def test_the_choice_is_fitted_to_as_many_rows_as_there_is_time_for(monkeypatch):
     X, y = tall()
     seen = []
-    monkeypatch.setattr(Race, "_seconds_to_fit", lambda self, chosen, n_rows: seen.append(n_rows) or n_rows)
+    monkeypatch.setattr(_searched_rows, "seconds_to_fit", lambda race, chosen, n_rows: seen.append(n_rows) or n_rows)
     auto = quick(1.0).fit(X, y)  # a second a row: no time for more than are searched
     assert seen == [12_000, 6000, 3000]
     assert "what was chosen is fitted to these" in auto.reason_
-    monkeypatch.setattr(Race, "_seconds_to_fit", lambda self, chosen, n_rows: 0.0 if n_rows < 7000 else np.inf)
+    monkeypatch.setattr(_searched_rows, "seconds_to_fit", lambda race, chosen, n_rows: 0.0 if n_rows < 7000 else np.inf)
     auto = quick(1.0).fit(X, y)
     assert "what was chosen is fitted to 6000" in auto.reason_
     assert auto.score(X, y) > 0.8
-    monkeypatch.setattr(Race, "_seconds_to_fit", lambda self, chosen, n_rows: 0.0)
+    monkeypatch.setattr(_searched_rows, "seconds_to_fit", lambda race, chosen, n_rows: 0.0)
     assert "what was chosen is fitted to all" in quick(1.0).fit(X, y).reason_
 
 

@@ -6,12 +6,10 @@ import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
@@ -41,7 +39,7 @@ from tamis.learn._final_fit import fit_final, fit_guess
 from tamis.learn._kept_columns_predictor import KeptColumnsPredictor
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._metrics import find_metric, with_threshold
-from tamis.learn._portfolio import ALL, Problem, check_models_explain, choose_models, choose_rankers
+from tamis.learn._portfolio import ALL, check_models_explain, choose_models, choose_rankers, describe_problem
 from tamis.learn._race import Race
 from tamis.learn._race_file import RaceFile
 from tamis.learn._rows_and_target import (
@@ -53,12 +51,10 @@ from tamis.learn._rows_and_target import (
 )
 from tamis.learn._scalings import scalings_of
 from tamis.learn._searched_rows import SearchedRows, choose_searched_rows
-from tamis.learn._unsupervised import select_faithful
+from tamis.learn._unsupervised import select_faithful, without_target
 from tamis.learn._verdict import Verdict, judge, seconds_to_judge
 from tamis.table._source import Source, enumerate_names
 from tamis.table._target import read_target
-
-_FEWEST_TO_JUDGE = 10  # rows, without a target
 
 
 class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
@@ -294,9 +290,11 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         everything = data.all_rows()
         check_not_lost_to_rounding(everything.train)
         check_units(everything.train, lambda j: self.feature_name(int(everything.places[j])))
-        problem = self._describe(data, n_classes, metric.name in ("balanced_accuracy", "roc_auc"))
+        is_balanced = metric.name in ("balanced_accuracy", "roc_auc")
+        labels_of_codes = tuple(self.classes_.tolist()) if n_classes and self._has_own_models() else None
+        problem = describe_problem(data, n_classes, is_balanced, seed, labels_of_codes)
         file = RaceFile(self.checkpoint, every, self._settings(folds) | {"output": metric.asked})
-        ledger, used = file.resume(int(self.random_state))
+        ledger, used = file.resume(seed)
         file.begin(ledger, used)
         race = Race(
             data,
@@ -309,7 +307,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             metric=metric,
             budget=float(self.time_budget),
             n_final=N_VOTERS if self.ensemble else 1,
-            n_final_rows=every.y.size,
+            least_reserve=searched.least_reserve(),
             started=started - used,
             n_jobs=self.n_jobs,
             ledger=ledger,
@@ -360,14 +358,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             file.discard()
 
     def _fit_unsupervised(self, table: Any, row_groups: np.ndarray | None) -> None:
-        if sparse.issparse(table):
-            raise ValueError("without a target y, neighbors among rows are looked at: give X as a dense table")
-        n_rows = table.n_rows if isinstance(table, Source) else table.shape[0]
-        if n_rows < _FEWEST_TO_JUDGE:
-            raise ValueError(
-                f"X has {n_rows} rows, too few to judge a selection without a target: give more, or a target y"
-            )
-        data = LearningTable(table, np.zeros(n_rows), "unsupervised")
+        data = without_target(table)
         found = select_faithful(
             data,
             row_groups=row_groups,
@@ -393,21 +384,6 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         check_one_target(self, y)
         labels = read_target(y, n_rows)
         return column_or_1d(labels, warn=True)
-
-    def _describe(self, data: LearningTable, n_classes: int, is_balanced: bool) -> Problem:
-        table = data.table
-        is_array = isinstance(table, np.ndarray)
-        return Problem(
-            self.task_,
-            n_classes,
-            data.y.size,
-            data.n_columns,
-            sparse.issparse(table),
-            is_array and bool(np.isin(table[:100], (0, 1)).all() and np.isin(table, (0, 1)).all()),
-            is_balanced,
-            int(self.random_state),
-            tuple(self.classes_.tolist()) if n_classes and self._has_own_models() else None,
-        )
 
     def _has_own_models(self) -> bool:
         """Whether there are models of the user's, whose parameters may speak of labels."""
@@ -453,18 +429,11 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             self.order_ = np.empty(0, dtype=int)
             self.estimator_ = fit_guess(self.task_, labels)
         else:
-            data, X_fitted, y_fitted = searched.for_final_fit(race, verdict.chosen, X, labels)
-            n_fitted = data.y.size
-            problem = replace(race.problem, n_rows=n_fitted)
-            final = fit_final(
-                data, verdict.chosen, race.rankers, race.models, problem, X_fitted, y_fitted, race.threshold
-            )
-            self.support_, self.order_, self.estimator_, orders = (
-                final.support,
-                final.order,
-                final.estimator,
-                final.orders,
-            )
+            given = searched.for_final_fit(race, verdict.chosen, X, labels)
+            n_fitted = given[0].y.size
+            final = fit_final(*given, verdict.chosen, race.rankers, race.models, race.problem, race.threshold)
+            self.support_, self.order_, self.estimator_ = final.support, final.order, final.estimator
+            orders = final.orders
         kept = np.flatnonzero(self.support_)
         self.n_features_ = int(kept.size)
         if not verdict.is_noise and all(each.ranker == ALL for each in verdict.chosen) and not self.support_.all():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,19 +47,19 @@ class Final:
 
 def fit_final(
     data: LearningTable,
+    X: Any,
+    y: np.ndarray,
     chosen: Sequence[Configuration],
     rankers: Mapping[str, RankerEntry],
     models: Mapping[str, ModelEntry],
     problem: Problem,
-    X: Any,
-    y: np.ndarray,
     threshold_of: Callable[[Configuration], float | None],
 ) -> Final:
     """Rank all rows, and train each configuration chosen on the columns it keeps of ``X``.
 
     ``threshold_of`` tells where it parts two classes, None for where its model does.
     """
-    n_columns = data.n_columns
+    n_columns, problem = data.n_columns, replace(problem, n_rows=data.y.size)
     orders, fold = {}, data.all_rows()
     everything = _telling_columns(fold)
     for name in dict.fromkeys(each.ranker for each in chosen if each.ranker != ALL):

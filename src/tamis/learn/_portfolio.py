@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -18,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from tamis.base import Ranker
+from tamis.learn._learning_table import LearningTable
 from tamis.learn._recursive_relief import RecursiveReliefF
 from tamis.rank.backward._rfe import RFE
 from tamis.rank.model._tree_selector import TreeSelector
@@ -62,6 +64,26 @@ class Problem:
     is_balanced: bool
     random_state: int
     classes: tuple[Any, ...] | None = None
+
+
+def describe_problem(
+    data: LearningTable, n_classes: int, is_balanced: bool, seed: int, classes: tuple[Any, ...] | None
+) -> Problem:
+    """What is to be learned of a table."""
+    table = data.table
+    is_array = isinstance(table, np.ndarray)
+    is_binary = is_array and bool(np.isin(table[:100], (0, 1)).all() and np.isin(table, (0, 1)).all())
+    return Problem(
+        data.task,
+        n_classes,
+        data.y.size,
+        data.n_columns,
+        sparse.issparse(table),
+        is_binary,
+        is_balanced,
+        seed,
+        classes,
+    )
 
 
 @dataclass(frozen=True)

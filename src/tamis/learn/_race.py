@@ -26,8 +26,7 @@ _FEWEST_LEFT, _SHARE_LEFT = 12, 1 / 3
 _DOMINATED = 2.0  # standard errors by which a configuration must be worse than the best to be dropped
 _FINAL_SAFETY = 1.3
 _MOST_TO_PERMUTE = 0.4  # of the budget
-_LEAST_RESERVE = 0.05  # of the budget, for the choice and the final fit
-_RESERVE_FOR_MORE_ROWS = 0.25  # the same, where the final fit may have more rows than were searched
+LEAST_RESERVE = 0.05  # of the budget, for the choice and the final fit
 _FIRST_LOOK = 0.02  # of the budget, for one fit; what takes longer comes after all that does not
 _USES_OF_RANKING = 5  # such shares for a ranking, which many configurations use
 _N_REFINED = 6  # pairs of ranker and model beside whose best configurations others are tried
@@ -68,8 +67,8 @@ class Race(FoldResults):
         Holds what an earlier run has found.
     n_final : int, default=1
         Configurations that are fitted to all rows in the end.
-    n_final_rows : int, default=None
-        Rows that these may be fitted to, where there are more than ``data`` has.
+    least_reserve : float, default=0.05
+        Share of the budget that is kept for the choice and the final fit.
     clock : function, default=time.time
     """
 
@@ -89,7 +88,7 @@ class Race(FoldResults):
         n_jobs: int | None,
         ledger: Ledger,
         n_final: int = 1,
-        n_final_rows: int | None = None,
+        least_reserve: float = LEAST_RESERVE,
         clock: Any = time.time,
     ) -> None:
         super().__init__(data, [folds, *partitions], metric, ledger)
@@ -102,8 +101,7 @@ class Race(FoldResults):
             )
         self.scalings = scalings
         self.budget, self.started, self.clock, self.n_jobs = budget, started, clock, n_jobs
-        self.n_final = n_final
-        self.n_final_rows = data.y.size if n_final_rows is None else n_final_rows
+        self.n_final, self.least_reserve = n_final, least_reserve
         self.costs = Costs()
         self.was_halved = False
         self._most_seconds = _FIRST_LOOK * budget
@@ -368,29 +366,7 @@ class Race(FoldResults):
             ]
             longest.append(model + max(ranking, default=0.0))
         most = sum(sorted(longest)[-self.n_final :])
-        least = _RESERVE_FOR_MORE_ROWS if self.n_final_rows > self.data.y.size else _LEAST_RESERVE
-        return max(least * self.budget, _FINAL_SAFETY * grown * most)
-
-    def n_rows_to_fit(self, chosen: Sequence[Configuration]) -> int:
-        """Rows that there is time to fit some configurations to: all, a half, a quarter, or those searched."""
-        n_searched, n_rows = self.data.y.size, self.n_final_rows
-        guard = Guard(self.started + self.budget, self.clock)
-        while n_rows > n_searched and not guard.allows(self._seconds_to_fit(chosen, n_rows)):
-            n_rows //= 2
-        return max(n_rows, n_searched)
-
-    def _seconds_to_fit(self, chosen: Sequence[Configuration], n_rows: int) -> float:
-        """What fits of some configurations to so many rows take, told from the folds."""
-        seconds = 0.0
-        for each in chosen:
-            model, n_columns = self.models[each.model], self.ledger.outputs[each.key, 0].n_columns
-            exponents = (model.row_exponent, model.column_exponent)
-            seconds += self.costs.predict(each.model, n_rows, n_columns, exponents) or 0.0
-        for name in {each.ranker for each in chosen} - {ALL}:
-            ranker, n_columns = self.rankers[name], self.ledger.orders[name, 0].n_columns
-            exponents = (ranker.row_exponent, ranker.column_exponent)
-            seconds += self.costs.predict(name, n_rows, n_columns, exponents) or 0.0
-        return seconds
+        return max(self.least_reserve * self.budget, _FINAL_SAFETY * grown * most)
 
     # who falls behind
 

@@ -10,13 +10,16 @@ import numpy as np
 from scipy import sparse
 
 from tamis.learn._configurations import Configuration
+from tamis.learn._costs import Guard
 from tamis.learn._learning_table import LearningTable
-from tamis.learn._race import Race
+from tamis.learn._portfolio import ALL, ModelEntry, RankerEntry
+from tamis.learn._race import LEAST_RESERVE, Race
 from tamis.table._source_columns import take_rows
 
 _ENTRIES_PER_SECOND = 20_000  # of the table; what the usual rankers and models take in together in a second
 _FEWEST_ROWS = 2000  # on which scores of 0 and 1 have a standard error of about a point
 _FEWEST_OF_CLASS = 50
+_RESERVE = 0.25  # of the budget, for the final fit to more rows than were searched
 _LARGEST_SHARE = 0.5  # of the rows; a sample of more saves too little
 
 
@@ -44,12 +47,16 @@ class SearchedRows:
     rows: np.ndarray | None
     seed: int
 
+    def least_reserve(self) -> float:
+        """Share of the budget to be kept for the final fit."""
+        return LEAST_RESERVE if self.rows is None else _RESERVE
+
     def for_final_fit(
         self, race: Race, chosen: Sequence[Configuration], X: Any, labels: np.ndarray
     ) -> tuple[LearningTable, Any, np.ndarray]:
         """Table, input and target of the rows that there is time to fit the choice to."""
         n_rows = self.every.y.size
-        n_fitted = race.n_rows_to_fit(chosen)
+        n_fitted = _n_rows_to_fit(race, chosen, n_rows)
         if self.rows is None or n_fitted == n_rows:
             return self.every, X, labels
         rows = _add_rows(self.rows, n_rows, n_fitted, self.seed)
@@ -109,3 +116,25 @@ def _add_rows(rows: np.ndarray, n_rows: int, n_wanted: int, seed: int) -> np.nda
     others = np.setdiff1d(np.arange(n_rows), rows)
     more = np.random.RandomState(seed).permutation(others)[: n_wanted - rows.size]
     return np.sort(np.concatenate([rows, more]))
+
+
+def _n_rows_to_fit(race: Race, chosen: Sequence[Configuration], n_rows: int) -> int:
+    """Rows that there is time to fit some configurations to: all, a half, a quarter, or those searched."""
+    n_searched = race.data.y.size
+    guard = Guard(race.started + race.budget, race.clock)
+    while n_rows > n_searched and not guard.allows(seconds_to_fit(race, chosen, n_rows)):
+        n_rows //= 2
+    return max(n_rows, n_searched)
+
+
+def seconds_to_fit(race: Race, chosen: Sequence[Configuration], n_rows: int) -> float:
+    """What fits of some configurations to so many rows take, told from the folds."""
+    fits: list[tuple[ModelEntry | RankerEntry, str, int]] = []
+    for each in chosen:
+        fits.append((race.models[each.model], each.model, race.ledger.outputs[each.key, 0].n_columns))
+    for name in sorted({each.ranker for each in chosen} - {ALL}):
+        fits.append((race.rankers[name], name, race.ledger.orders[name, 0].n_columns))
+    return sum(
+        race.costs.predict(name, n_rows, n_columns, (entry.row_exponent, entry.column_exponent)) or 0.0
+        for entry, name, n_columns in fits
+    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 
 from tamis.base import Ranker, fresh
@@ -17,7 +18,9 @@ from tamis.learn._bias_corrected import Estimate
 from tamis.learn._learning_table import Fold, LearningTable
 from tamis.rank.subset._neighbor_faithful import NeighborFaithful
 from tamis.table._by_source import first_of_each
+from tamis.table._source import Source
 
+_FEWEST_ROWS = 10
 _N_SPLITS = 5
 _N_NEIGHBORS = 5
 _TEST_SIZE = 0.3
@@ -43,6 +46,18 @@ class Faithful:
     stability: np.ndarray
     estimate: Estimate
     reason: str
+
+
+def without_target(table: Any) -> LearningTable:
+    """A table to select from without a target, or a ``ValueError`` where neighbors cannot be told."""
+    if sparse.issparse(table):
+        raise ValueError("without a target y, neighbors among rows are looked at: give X as a dense table")
+    n_rows = table.n_rows if isinstance(table, Source) else table.shape[0]
+    if n_rows < _FEWEST_ROWS:
+        raise ValueError(
+            f"X has {n_rows} rows, too few to judge a selection without a target: give more, or a target y"
+        )
+    return LearningTable(table, np.zeros(n_rows), "unsupervised")
 
 
 def select_faithful(
