@@ -18,6 +18,8 @@ BENCHES = {
     "promises": "bench.errors.promises",
     "auto": "bench.auto.selection",
     "auto-noise": "bench.auto.noise",
+    "auto-intervals": "bench.auto.intervals",
+    "auto-tall": "bench.auto.tall",
     "gram-schmidt-speed": "bench.speed.gram_schmidt",
     "rfe-speed": "bench.speed.rfe",
     "sparse-speed": "bench.speed.sparse",

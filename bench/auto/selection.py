@@ -16,7 +16,7 @@ from bench.auto.sets import SETS
 from bench.auto.splits import outer_splits
 from bench.table import Targets, note
 
-N_SPLITS = 2
+N_SPLITS = 4
 BUDGET = 15.0
 CHALLENGE_BUDGET = 90.0
 

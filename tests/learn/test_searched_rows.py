@@ -5,10 +5,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.svm import SVC
 
 from tamis import AutoSelector
 from tamis.learn import _searched_rows
 from tamis.learn._learning_table import LearningTable
+from tamis.learn._portfolio import MODELS
 from tamis.learn._searched_rows import draw_rows
 
 
@@ -34,11 +36,11 @@ def test_tables_that_there_is_time_for_are_searched_whole():
 def test_rows_are_drawn_at_random_as_many_as_there_is_time_for_and_the_same_every_time():
     X, y = tall()
     table = LearningTable(X, y, "classification")
-    rows = draw_rows(table, 1.0, None, 0)
+    rows = draw_rows(table, 5.0, None, 0)
     assert rows.size == 2500  # 20 000 entries in rows of 8
     np.testing.assert_array_equal(rows, np.unique(rows))
-    np.testing.assert_array_equal(rows, draw_rows(table, 1.0, None, 0))
-    assert not np.array_equal(rows, draw_rows(table, 1.0, None, 1))
+    np.testing.assert_array_equal(rows, draw_rows(table, 5.0, None, 0))
+    assert not np.array_equal(rows, draw_rows(table, 5.0, None, 1))
     assert abs(rows.mean() - 6000) < 4 * 12_000 / np.sqrt(12 * rows.size)
     assert draw_rows(table, 1e-3, None, 0).size == 2000
 
@@ -55,7 +57,7 @@ def test_a_rare_class_keeps_fifty_rows_or_all_of_them():
 def test_groups_of_rows_are_drawn_whole():
     X, y = tall()
     groups = np.repeat(np.arange(400), 30)[np.random.default_rng(0).permutation(y.size)]
-    rows = draw_rows(LearningTable(X, y, "classification"), 1.0, groups, 0)
+    rows = draw_rows(LearningTable(X, y, "classification"), 5.0, groups, 0)
     drawn = np.unique(groups[rows])
     assert 2500 <= rows.size < 2500 + 30
     assert np.isin(groups, drawn).sum() == rows.size
@@ -65,8 +67,8 @@ def test_sparse_tables_are_measured_by_what_they_hold():
     X, y = tall()
     X[X < 1.0] = 0
     table = LearningTable(sparse.csr_array(X), y, "classification")
-    rows = draw_rows(table, 0.2, None, 0)
-    assert rows.size == int(20_000 * 0.2 / (table.table.nnz / y.size))
+    rows = draw_rows(table, 1.0, None, 0)
+    assert rows.size == int(4000 / (table.table.nnz / y.size))
 
 
 @pytest.mark.parametrize("kind", ["array", "pandas", "polars", "mapping", "sparse"])
@@ -80,7 +82,7 @@ def test_any_table_is_searched_in_part_and_fitted_to_all_rows(kind):
         "mapping": lambda: dict(zip(names, X.T, strict=True)),
         "sparse": lambda: sparse.csr_array(X),
     }[kind]()
-    auto = quick(1.0).fit(table, y)
+    auto = quick(5.0).fit(table, y)
     assert auto.estimate_.n_rows == 2500
     assert "2500 of 12000 rows, drawn at random, were searched" in auto.reason_
     assert {0, 1} <= set(np.flatnonzero(auto.support_).tolist())
@@ -91,15 +93,15 @@ def test_the_choice_is_fitted_to_as_many_rows_as_there_is_time_for(monkeypatch):
     X, y = tall()
     seen = []
     monkeypatch.setattr(_searched_rows, "seconds_to_fit", lambda race, chosen, n_rows: seen.append(n_rows) or n_rows)
-    auto = quick(1.0).fit(X, y)  # a second a row: no time for more than are searched
+    auto = quick(5.0).fit(X, y)  # a second a row: no time for more than are searched
     assert seen == [12_000, 6000, 3000]
     assert "what was chosen is fitted to these" in auto.reason_
     monkeypatch.setattr(_searched_rows, "seconds_to_fit", lambda race, chosen, n_rows: 0.0 if n_rows < 7000 else np.inf)
-    auto = quick(1.0).fit(X, y)
+    auto = quick(5.0).fit(X, y)
     assert "what was chosen is fitted to 6000" in auto.reason_
     assert auto.score(X, y) > 0.8
     monkeypatch.setattr(_searched_rows, "seconds_to_fit", lambda race, chosen, n_rows: 0.0)
-    assert "what was chosen is fitted to all" in quick(1.0).fit(X, y).reason_
+    assert "what was chosen is fitted to all" in quick(5.0).fit(X, y).reason_
 
 
 def test_folds_that_are_given_are_searched_whole():
@@ -114,6 +116,21 @@ def test_noise_on_some_rows_is_said_so():
     X, _ = tall()
     y = np.random.default_rng(5).normal(size=len(X))
     with pytest.warns(UserWarning, match="nothing is kept"):
-        auto = quick(1.0, n_bootstraps=100).fit(X, y)
+        auto = quick(5.0, n_bootstraps=100).fit(X, y)
     assert auto.n_features_ == 0
     assert "2500 of 12000 rows, drawn at random, were searched" in auto.reason_
+
+
+def test_a_machine_that_runs_out_of_steps_on_more_rows_is_fitted_to_those_searched(monkeypatch):
+    X, y = tall()
+    monkeypatch.setattr(_searched_rows, "seconds_to_fit", lambda race, chosen, n_rows: 0.0)
+    auto = AutoSelector(
+        2.0,
+        scoring="accuracy",
+        rankers=["all"],
+        models={**dict.fromkeys([entry.name for entry in MODELS]), "machine": SVC(max_iter=3000)},
+    ).fit(X, y)
+    assert "2000 of 12000 rows" in auto.reason_
+    assert "what was chosen is fitted to these" in auto.reason_
+    assert auto.estimator_[-1].fit_status_ == 0
+    assert auto.score(X, y) > 0.85

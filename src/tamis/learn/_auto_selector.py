@@ -35,7 +35,7 @@ from tamis.learn._auto_results import (
     tabulate,
 )
 from tamis.learn._choice import N_VOTERS
-from tamis.learn._final_fit import fit_final, fit_guess
+from tamis.learn._final_fit import fit_guess
 from tamis.learn._kept_columns_predictor import KeptColumnsPredictor
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._metrics import find_metric, with_threshold
@@ -429,11 +429,9 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             self.order_ = np.empty(0, dtype=int)
             self.estimator_ = fit_guess(self.task_, labels)
         else:
-            given = searched.for_final_fit(race, verdict.chosen, X, labels)
-            n_fitted = given[0].y.size
-            final = fit_final(*given, verdict.chosen, race.rankers, race.models, race.problem, race.threshold)
+            final = searched.fit(race, verdict.chosen, X, labels)
             self.support_, self.order_, self.estimator_ = final.support, final.order, final.estimator
-            orders = final.orders
+            orders, n_fitted = final.orders, final.n_rows
         kept = np.flatnonzero(self.support_)
         self.n_features_ = int(kept.size)
         if not verdict.is_noise and all(each.ranker == ALL for each in verdict.chosen) and not self.support_.all():

@@ -37,12 +37,18 @@ class Final:
     orders : dict
         The ranking on all rows of each ranker that was run on them.
     estimator : predictor
+    n_rows : int
+        That it was fitted to.
+    ended_early : bool
+        Whether a solver of support vector machines had no steps left, so that it says little of the rows.
     """
 
     support: np.ndarray
     order: np.ndarray
     orders: dict[str, np.ndarray]
     estimator: Any
+    n_rows: int
+    ended_early: bool
 
 
 def fit_final(
@@ -75,7 +81,15 @@ def fit_final(
     classes = np.unique(y) if problem.task == "classification" else None
     places = [np.searchsorted(union, each) for each in kept]
     estimator = VoteOfPipelines(pipelines, places, classes) if is_vote else pipelines[0]
-    return Final(support, _arrange(support, orders, chosen), orders, estimator)
+    ended_early = any(_ended_early(pipeline[-1]) for pipeline in pipelines)
+    return Final(support, _arrange(support, orders, chosen), orders, estimator, data.y.size, ended_early)
+
+
+def _ended_early(model: Any) -> bool:
+    """Whether libsvm stopped for want of steps."""
+    model = getattr(model, "regressor_", model)  # of a transformed target
+    model = getattr(getattr(model, "estimator_", model), "estimator", model)  # of a border that was moved
+    return bool(getattr(model, "fit_status_", 0))
 
 
 def _telling_columns(fold: Fold) -> np.ndarray:

@@ -28,6 +28,7 @@ _FINAL_SAFETY = 1.3
 _MOST_TO_PERMUTE = 0.4  # of the budget
 LEAST_RESERVE = 0.05  # of the budget, for the choice and the final fit
 _FIRST_LOOK = 0.02  # of the budget, for one fit; what takes longer comes after all that does not
+_FIRST_LOOK_OF_COSTLY = 0.04  # the same for models that are known to be costly, on all features only
 _USES_OF_RANKING = 5  # such shares for a ranking, which many configurations use
 _N_REFINED = 6  # pairs of ranker and model beside whose best configurations others are tried
 _REFINEMENTS = 6
@@ -124,6 +125,10 @@ class Race(FoldResults):
                 yield from self._run_wave([configuration], frozenset({configuration.key}))
                 if self.complete():
                     break
+        if costly:
+            self._most_seconds = _FIRST_LOOK_OF_COSTLY * self.budget
+            yield from self._run_wave(with_all(self.data.n_columns, costly, self.scalings), frozenset())
+            self._most_seconds = _FIRST_LOOK * self.budget
         yield from self._run_rankers(cheap, first)
         self._most_seconds = np.inf
         yield from self._run_wave(self._not_begun(), frozenset())

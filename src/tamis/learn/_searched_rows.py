@@ -11,12 +11,13 @@ from scipy import sparse
 
 from tamis.learn._configurations import Configuration
 from tamis.learn._costs import Guard
+from tamis.learn._final_fit import Final, fit_final
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._portfolio import ALL, ModelEntry, RankerEntry
 from tamis.learn._race import LEAST_RESERVE, Race
 from tamis.table._source_columns import take_rows
 
-_ENTRIES_PER_SECOND = 20_000  # of the table; what the usual rankers and models take in together in a second
+_ENTRIES_PER_SECOND = 4000  # of the table: with more of them fewer rankers and models have their turn
 _FEWEST_ROWS = 2000  # on which scores of 0 and 1 have a standard error of about a point
 _FEWEST_OF_CLASS = 50
 _RESERVE = 0.25  # of the budget, for the final fit to more rows than were searched
@@ -51,16 +52,24 @@ class SearchedRows:
         """Share of the budget to be kept for the final fit."""
         return LEAST_RESERVE if self.rows is None else _RESERVE
 
-    def for_final_fit(
-        self, race: Race, chosen: Sequence[Configuration], X: Any, labels: np.ndarray
-    ) -> tuple[LearningTable, Any, np.ndarray]:
-        """Table, input and target of the rows that there is time to fit the choice to."""
-        n_rows = self.every.y.size
-        n_fitted = _n_rows_to_fit(race, chosen, n_rows)
-        if self.rows is None or n_fitted == n_rows:
-            return self.every, X, labels
-        rows = _add_rows(self.rows, n_rows, n_fitted, self.seed)
-        return self.every.take_rows(rows), take_rows(X, rows), labels[rows]
+    def fit(self, race: Race, chosen: Sequence[Configuration], X: Any, labels: np.ndarray) -> Final:
+        """What was chosen, fitted to as many rows as there is time for.
+
+        A support vector machine that runs out of steps on more rows than were searched is worse than it was there, so
+        that it is then fitted to these.
+        """
+        n_rows = self.every.y.size if self.rows is None else _n_rows_to_fit(race, chosen, self.every.y.size)
+        final = self._fit_to(n_rows, race, chosen, X, labels)
+        if final.ended_early and n_rows > race.data.y.size:
+            return self._fit_to(race.data.y.size, race, chosen, X, labels)
+        return final
+
+    def _fit_to(self, n_rows: int, race: Race, chosen: Sequence[Configuration], X: Any, labels: np.ndarray) -> Final:
+        data = self.every
+        if self.rows is not None and n_rows < data.y.size:
+            rows = _add_rows(self.rows, data.y.size, n_rows, self.seed)
+            data, X, labels = data.take_rows(rows), take_rows(X, rows), labels[rows]
+        return fit_final(data, X, labels, chosen, race.rankers, race.models, race.problem, race.threshold)
 
     def notes(self, n_fitted: int | None = None) -> list[str]:
         """What to say of rows that were not searched, and of the rows that the choice is fitted to."""
