@@ -71,7 +71,8 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
     time_budget : float, default=60.0
         Seconds for everything, the final fit included; not looked at without y. A fit that has begun is not
         interrupted: none begins that, told from those before it, would not end in time. The cheapest configuration is
-        run whatever it takes.
+        run whatever it takes. Tables too tall for it (4000 entries a second, 2000 rows at least) are searched on rows
+        drawn at random, and what is chosen is fitted to as many as there is time for.
     prefer : {"balanced", "accurate", "small"}, default="balanced"
         t = 1/2, 0 or 1. With fewer than 150 rows "balanced" and "accurate" keep all features unless fewer are better by
         as many standard errors as the best of all that were tried is by chance (about 3.5), and "small" unless fewer do
@@ -101,7 +102,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         Give it where scikit-learn should know before ``fit``, as ``cross_val_score`` does for its folds.
     checkpoint : path, default=None
         File that holds what is finished; a run with the same data and parameters goes on from there, with the seconds
-        that are left. It is taken away at the end.
+        that are left (of tall tables, with the same time_budget). It is taken away at the end.
     n_jobs : int, default=None
         Through joblib. The answer does not depend on it unless time ends the search.
     random_state : int, default=0
@@ -118,7 +119,8 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
     classes_ : ndarray
     task_ : {"classification", "regression", "unsupervised"}
     estimate_ : Estimate
-        ``metric``, ``value``, ``low``, ``high``, ``naive``, ``chance``, ``n_rows``.
+        ``metric``, ``value``, ``low``, ``high``, ``naive``, ``chance``, ``n_rows``; ``prediction_interval(m)`` is the
+        interval for the score on a test set of m rows.
     reason_ : str
         What was chosen, against what, and how the time was spent.
     results_ : Results
