@@ -11,6 +11,7 @@ from tamis import AutoSelector
 from tamis.learn import _searched_rows
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._portfolio import MODELS
+from tamis.learn._race_file import RaceFile
 from tamis.learn._searched_rows import draw_rows
 
 
@@ -134,3 +135,15 @@ def test_a_machine_that_runs_out_of_steps_on_more_rows_is_fitted_to_those_search
     assert "what was chosen is fitted to these" in auto.reason_
     assert auto.estimator_[-1].fit_status_ == 0
     assert auto.score(X, y) > 0.85
+
+
+def test_a_run_that_goes_on_with_other_time_would_search_other_rows(tmp_path, monkeypatch):
+    X, y = tall()
+    monkeypatch.setattr(RaceFile, "discard", lambda self: None)
+    path = tmp_path / "race.npz"
+    first = quick(5.0, checkpoint=path).fit(X, y)
+    again = quick(5.0, checkpoint=path).fit(X, y)
+    np.testing.assert_array_equal(first.order_, again.order_)
+    assert first.estimate_ == again.estimate_
+    with pytest.raises(ValueError, match="time_budget differ"):
+        quick(8.0, checkpoint=path).fit(X, y)

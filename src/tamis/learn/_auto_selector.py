@@ -295,7 +295,8 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         is_balanced = metric.name in ("balanced_accuracy", "roc_auc")
         labels_of_codes = tuple(self.classes_.tolist()) if n_classes and self._has_own_models() else None
         problem = describe_problem(data, n_classes, is_balanced, seed, labels_of_codes)
-        file = RaceFile(self.checkpoint, every, self._settings(folds) | {"output": metric.asked})
+        decided_by = {"time_budget": None if searched.rows is None else self.time_budget, "output": metric.asked}
+        file = RaceFile(self.checkpoint, every, self._settings(folds) | decided_by)
         ledger, used = file.resume(seed)
         file.begin(ledger, used)
         race = Race(

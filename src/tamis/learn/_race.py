@@ -12,21 +12,19 @@ from joblib import delayed
 from tamis.base import open_parallel
 from tamis.learn._choice import paired
 from tamis.learn._configurations import Configuration, beside, grid, with_all, with_ranker
-from tamis.learn._costs import Costs, Guard
-from tamis.learn._fold_results import FoldResults, Ledger
+from tamis.learn._fold_results import Ledger
 from tamis.learn._fold_work import NOT_RUN, Outcome, predict_fold, rank_fold
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._metrics import Metric
 from tamis.learn._portfolio import ALL, ModelEntry, Problem, RankerEntry
+from tamis.learn._timed_results import LEAST_RESERVE, TimedResults
 
 _CHUNK = 6  # configurations of a task
 _FEWEST_TESTED = 15  # rows on which configurations are compared; on fewer they may differ on none, or on one alone
 _HALVED_FROM = 300  # rows from which on the first fold is enough to drop configurations that merely rank low
 _FEWEST_LEFT, _SHARE_LEFT = 12, 1 / 3
 _DOMINATED = 2.0  # standard errors by which a configuration must be worse than the best to be dropped
-_FINAL_SAFETY = 1.3
 _MOST_TO_PERMUTE = 0.4  # of the budget
-LEAST_RESERVE = 0.05  # of the budget, for the choice and the final fit
 _FIRST_LOOK = 0.02  # of the budget, for one fit; what takes longer comes after all that does not
 _FIRST_LOOK_OF_COSTLY = 0.04  # the same for models that are known to be costly, on all features only
 _USES_OF_RANKING = 5  # such shares for a ranking, which many configurations use
@@ -34,7 +32,7 @@ _N_REFINED = 6  # pairs of ranker and model beside whose best configurations oth
 _REFINEMENTS = 6
 
 
-class Race(FoldResults):
+class Race(TimedResults):
     r"""Configurations in waves: all features with every model, then one ranker after the other.
 
     Each wave runs on the first fold; there, and after the second, configurations are dropped that are worse than the
@@ -92,7 +90,17 @@ class Race(FoldResults):
         least_reserve: float = LEAST_RESERVE,
         clock: Any = time.time,
     ) -> None:
-        super().__init__(data, [folds, *partitions], metric, ledger)
+        super().__init__(
+            data,
+            [folds, *partitions],
+            metric,
+            ledger,
+            budget,
+            started,
+            clock,
+            n_final=n_final,
+            least_reserve=least_reserve,
+        )
         self.problem = problem
         self.rankers = {entry.name: entry for entry in rankers if entry.fits(problem)}
         self.models = {entry.label: entry for entry in models if entry.fits(problem)}
@@ -101,15 +109,10 @@ class Race(FoldResults):
                 f"none of the models {', '.join(sorted({entry.name for entry in models}))} suits this table"
             )
         self.scalings = scalings
-        self.budget, self.started, self.clock, self.n_jobs = budget, started, clock, n_jobs
-        self.n_final, self.least_reserve = n_final, least_reserve
-        self.costs = Costs()
+        self.n_jobs = n_jobs
         self.was_halved = False
         self._most_seconds = _FIRST_LOOK * budget
-        self.seconds_to_judge = 0.0
-        self._seconds_to_permute = 0.0
         self.dropped: set[str] = set()
-        self._may_be_chosen: dict[str, Configuration] = {}
 
     # the plan
 
@@ -336,42 +339,6 @@ class Race(FoldResults):
                 self.costs.observe(configuration.model, n_rows, outcome.n_columns, outcome.seconds)
             if self.ledger.n_folds(configuration.key, len(self.folds)) == len(self.folds):
                 self._may_be_chosen[configuration.key] = configuration
-
-    # time
-
-    def _guard(self, most: float = np.inf) -> Guard:
-        to_judge = _FINAL_SAFETY * (self.seconds_to_judge + self._seconds_to_permute)
-        return Guard(self.started + self.budget - self._reserve() - to_judge, self.clock, most)
-
-    def _guard_of_verdict(self) -> Guard:
-        return Guard(self.started + self.budget - self._reserve(), self.clock)
-
-    def has_time_to_judge(self) -> bool:
-        """Whether there is any time left besides that for the final fit."""
-        return self._guard_of_verdict().allows(None)
-
-    def is_over(self) -> bool:
-        """Whether the time for the search is used up."""
-        guard = self._guard()
-        return guard.clock() >= guard.end
-
-    def allows(self, seconds: float) -> bool:
-        """Whether there is time for that much work besides the final fit."""
-        return self._guard_of_verdict().allows(seconds)
-
-    def _reserve(self) -> float:
-        """Seconds that the final fit on all rows may take, whichever configuration is chosen."""
-        n_folds = len(self.partitions[0])
-        grown = (n_folds / max(1, n_folds - 1)) ** 2
-        longest = []
-        for each in self._may_be_chosen.values():
-            model = max(self.ledger.outputs[each.key, fold].seconds for fold in range(len(self.folds)))
-            ranking = [
-                self.ledger.orders[each.ranker, fold].seconds for fold in range(len(self.folds)) if each.ranker != ALL
-            ]
-            longest.append(model + max(ranking, default=0.0))
-        most = sum(sorted(longest)[-self.n_final :])
-        return max(self.least_reserve * self.budget, _FINAL_SAFETY * grown * most)
 
     # who falls behind
 

@@ -14,7 +14,8 @@ from tamis.learn._costs import Guard
 from tamis.learn._final_fit import Final, fit_final
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._portfolio import ALL, ModelEntry, RankerEntry
-from tamis.learn._race import LEAST_RESERVE, Race
+from tamis.learn._race import Race
+from tamis.learn._timed_results import LEAST_RESERVE
 from tamis.table._source_columns import take_rows
 
 _ENTRIES_PER_SECOND = 4000  # of the table: with more of them fewer rankers and models have their turn
