@@ -393,6 +393,13 @@ def test_trees_of_users_are_not_given_what_they_cannot_read(selector, kind):
         selector.fit(*in_foreign_units(kind, X, y))
 
 
+@pytest.mark.parametrize("kind", ["a small target", "a target with an offset"])
+def test_a_search_over_models_takes_no_trees_that_see_nothing_of_the_target(kind):
+    X, y = regression()
+    with pytest.raises(ValueError, match=r"^y is constant, or nearly so, to RandomForestRegressor"):
+        AutoSelector(20, models={"forest": RandomForestRegressor(5)}).fit(*in_foreign_units(kind, X, y))
+
+
 def test_steps_and_standardization_may_give_trees_columns_that_they_can_read():
     X, y = regression()
     scaled = make_pipeline(StandardScaler(), RandomForestRegressor(10, random_state=0))
@@ -441,6 +448,12 @@ def test_each_column_may_have_a_unit_of_its_own_where_columns_are_standardized(m
         X, scaled = sparse.csr_array(X), sparse.csr_array(scaled)
     expected, found = (clone(method).fit(table, y > 0) for table in (X, scaled))
     np.testing.assert_array_equal(found.order_, expected.order_)
+
+
+def test_columns_that_are_lost_beside_one_of_large_units_end_a_search_without_an_error():
+    X, _ = regression()
+    found = GreedyReconstruction(standardize=False, stop=None).fit(X * [1, 1, 1, 1e160, 1, 1])
+    assert found.order_[0] == 3
 
 
 def test_learners_that_see_columns_as_they_are_are_not_given_lost_squares():

@@ -66,7 +66,7 @@ def is_quantity_lost_to_trees(y: np.ndarray) -> bool:
     if low == high or not np.isfinite(spread):
         return False
     deviation = float(np.std((y - low) / spread)) * spread
-    return deviation <= np.sqrt(_SMALLEST_IMPURITY * _OFFSET) * max(1.0, size)
+    return bool(deviation <= np.sqrt(_SMALLEST_IMPURITY * _OFFSET) * max(1.0, size))
 
 
 def _hides_range(low: np.ndarray, high: np.ndarray) -> np.ndarray:
