@@ -9,8 +9,14 @@ import polars as pl
 import pytest
 import torch
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.ensemble import AdaBoostRegressor, ExtraTreesRegressor, GradientBoostingRegressor, RandomForestRegressor
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
+from sklearn.tree import DecisionTreeRegressor
 
 import tamis
 from tamis import (
@@ -18,27 +24,34 @@ from tamis import (
     RFE,
     AutoSelector,
     CorrelationScore,
+    ElasticNet,
     FeatureMedoids,
     FisherScore,
     FloatingSelection,
     ForwardLeastSquares,
     GramSchmidt,
+    GreedyReconstruction,
     InfiniteSVM,
     Lasso,
+    LogisticLasso,
     MaxVariance,
     ModelImportance,
     OFWClassifier,
+    PCALeverage,
+    PivotedQR,
     ReliefF,
     ScalingFactors,
     SensitivityRanking,
     TableSelector,
+    TreeSelector,
 )
 from tamis.assess import knn_accuracy, knn_r2, redundancy
 from tamis.assess._results_file import ResultsFile
+from tamis.base import NothingKeptWarning
 from tamis.dictionary import RBF
 from tamis.rank import _checkpoint
 from tamis.rank._checkpoint import Checkpoint
-from tamis.stop import Probe
+from tamis.stop import CrossValidation, Probe
 from tamis.table import check_table
 from tamis.testing.instances import ARGUMENTS
 
@@ -321,3 +334,170 @@ def test_tensors_that_are_not_dense_are_refused_as_signals():
     signals = torch.eye(6).reshape(6, 6).to_sparse()
     with pytest.raises(ValueError, match=r"give X.to_dense\(\)"):
         InfiniteSVM(RBF()).fit(signals, np.arange(6) % 2)
+
+
+def regression(seed=0):
+    """A quantity that columns 3 and 1 explain."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 6))
+    return X, X[:, 3] + 0.4 * X[:, 1] + 0.1 * rng.normal(size=80)
+
+
+FOREIGN_UNITS = {
+    "columns with an offset": (np.zeros(6) + 1e9, 1.0, 0.0, 1.0),
+    "one column with an offset": (np.array([0, 0, 0, 1e9, 0, 0]), 1.0, 0.0, 1.0),
+    "small columns": (np.zeros(6), 1e-9, 0.0, 1.0),
+    "a small target": (np.zeros(6), 1.0, 0.0, 1e-9),
+    "a target with an offset": (np.zeros(6), 1.0, 1e9, 1.0),
+}
+
+
+def in_foreign_units(kind, X, y):
+    offset, unit, offset_of_y, unit_of_y = FOREIGN_UNITS[kind]
+    return unit * X + offset, unit_of_y * y + offset_of_y
+
+
+@pytest.mark.parametrize("kind", FOREIGN_UNITS)
+@pytest.mark.parametrize("estimator", [None, ExtraTreesRegressor(20)])
+def test_impurities_of_forests_do_not_depend_on_units(estimator, kind):
+    X, y = regression()
+    expected = ModelImportance(estimator, stop=2, random_state=0).fit(X, y)
+    found = ModelImportance(estimator, stop=2, random_state=0).fit(*in_foreign_units(kind, X, y))
+    np.testing.assert_array_equal(found.support_, expected.support_)
+    np.testing.assert_allclose(found.scores_, expected.scores_, atol=0.01)
+
+
+def test_a_forest_that_draws_copies_keeps_what_it_keeps_in_other_units():
+    X, y = regression()
+    expected, found = (ModelImportance(random_state=0).fit(X + offset, y) for offset in (0.0, 1e9))
+    assert found.n_features_ == expected.n_features_ > 0
+    np.testing.assert_array_equal(found.support_, expected.support_)
+
+
+@pytest.mark.parametrize("kind", FOREIGN_UNITS)
+@pytest.mark.parametrize(
+    "selector",
+    [
+        RFE(RandomForestRegressor(5), stop=2, standardize=False),
+        FloatingSelection(RandomForestRegressor(5), stop=2),
+        FloatingSelection(make_pipeline(SimpleImputer(), GradientBoostingRegressor()), stop=2),
+        ModelImportance(RandomForestRegressor(5), importance="permutation", stop=2),
+        ModelImportance(AdaBoostRegressor(), stop=2),
+        GramSchmidt(stop=CrossValidation(DecisionTreeRegressor())),
+    ],
+)
+def test_trees_of_users_are_not_given_what_they_cannot_read(selector, kind):
+    X, y = regression()
+    what = "y" if "target" in kind else "column 'x3'" if kind.startswith("one") else "column 'x0'"
+    with pytest.raises(ValueError, match=f"^{what} is constant, or nearly so, to .*: subtract its .* in other units$"):
+        selector.fit(*in_foreign_units(kind, X, y))
+
+
+@pytest.mark.parametrize("kind", ["a small target", "a target with an offset"])
+def test_a_search_over_models_takes_no_trees_that_see_nothing_of_the_target(kind):
+    X, y = regression()
+    with pytest.raises(ValueError, match=r"^y is constant, or nearly so, to RandomForestRegressor"):
+        AutoSelector(20, models={"forest": RandomForestRegressor(5)}).fit(*in_foreign_units(kind, X, y))
+
+
+def test_steps_and_standardization_may_give_trees_columns_that_they_can_read():
+    X, y = regression()
+    scaled = make_pipeline(StandardScaler(), RandomForestRegressor(10, random_state=0))
+    for selector in (FloatingSelection(scaled, stop=2), RFE(RandomForestRegressor(10, random_state=0), stop=2)):
+        assert set(selector.fit(X + 1e9, y).get_support(indices=True)) == {1, 3}
+
+
+def test_users_trees_read_columns_of_few_values_far_from_zero():
+    X, y = regression()
+    years = np.where(X[:, 3] > 0, 2.0**25, 2.0**25 + 8)
+    selector = FloatingSelection(RandomForestRegressor(5, random_state=0), stop=1)
+    assert selector.fit(np.column_stack([X[:, 0], years]), y).order_.tolist() == [1]
+
+
+@pytest.mark.parametrize("kind", FOREIGN_UNITS)
+def test_the_forest_behind_a_warning_sees_the_same_in_other_units(kind):
+    rng = np.random.default_rng(0)
+    half, noise = rng.normal(size=(200, 6)), 0.1 * rng.normal(size=200)
+    X, y = np.vstack([half, -half]), np.tile(half[:, 3] ** 2 + noise, 2)  # no column is correlated with y
+    with pytest.warns(NothingKeptWarning, match="does see something .first 'x3'"):
+        CorrelationScore().fit(*in_foreign_units(kind, X, y))
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-5, 1e3, 1e5, 1e150])
+@pytest.mark.parametrize("method", [ElasticNet(), ForwardLeastSquares(algorithm="lars", stop=None)])
+def test_no_penalty_or_tolerance_has_a_unit_of_its_own(method, unit):
+    X, y = regression()
+    expected, found = (clone(method).fit(X, target) for target in (y, unit * y))
+    assert found.order_.tolist() == expected.order_.tolist()
+    assert found.n_features_ == expected.n_features_ > 0
+
+
+@pytest.mark.filterwarnings("ignore:OFW has not converged")
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("exponents", [[0, 0, 0, -565, 0, 0], [0, 0, 0, 565, 0, 0], [-565, 531, 0, -900, 900, -60]])
+@pytest.mark.parametrize(
+    "method",
+    [OFW("ridge", max_iter=10, random_state=0), FeatureMedoids(), GreedyReconstruction(), PCALeverage(), PivotedQR()],
+)
+def test_each_column_may_have_a_unit_of_its_own_where_columns_are_standardized(method, exponents, kind):
+    X, y = regression()
+    scaled = np.ldexp(X, exponents)
+    if kind == "sparse":
+        if not isinstance(method, OFW):
+            return
+        X, scaled = sparse.csr_array(X), sparse.csr_array(scaled)
+    expected, found = (clone(method).fit(table, y > 0) for table in (X, scaled))
+    np.testing.assert_array_equal(found.order_, expected.order_)
+
+
+def test_columns_that_are_lost_beside_one_of_large_units_end_a_search_without_an_error():
+    X, _ = regression()
+    found = GreedyReconstruction(standardize=False, stop=None).fit(X * [1, 1, 1, 1e160, 1, 1])
+    assert found.order_[0] == 3
+
+
+def test_learners_that_see_columns_as_they_are_are_not_given_lost_squares():
+    X, y = table()
+    with pytest.raises(ValueError, match="squares are lost to models"):
+        OFW("ridge", standardize=False).fit(X * 1e-170, y)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("labels", [np.arange(80) * 7, np.arange(80.0), [f"id {i}" for i in range(80)]])
+@pytest.mark.parametrize(
+    "method",
+    [
+        FisherScore(),
+        ScalingFactors(),
+        OFW(),
+        LogisticLasso(),
+        GramSchmidt(task="classification"),
+        ModelImportance(task="classification"),
+        TableSelector(FisherScore()),
+        AutoSelector(20, task="classification"),
+        OFWClassifier(),
+    ],
+)
+def test_a_class_for_every_row_is_refused_whatever_its_type(method, labels):
+    X, _ = regression()
+    with pytest.raises(ValueError, match=r"y holds 80 different .* in 80 rows, such as .*: a class takes rows"):
+        method.fit(X, labels)
+
+
+@pytest.mark.parametrize("method", [GramSchmidt(), TreeSelector(), Lasso(), CorrelationScore()])
+def test_weights_beyond_what_can_be_counted_are_refused(method):
+    X, y = regression()
+    for weight in (1e20, 1e200):
+        with pytest.raises(ValueError, match="more rows than can be counted"):
+            method.fit(X, y, sample_weight=np.r_[weight, np.ones(79)])
+
+
+def test_weights_of_millions_of_rows_are_not_written_out():
+    X, y = regression()
+    assert 3 in GramSchmidt(stop=Probe(null="permutation")).fit(X, y, sample_weight=np.r_[1e12, np.ones(79)]).order_
+
+
+def test_a_leak_is_found_in_any_unit_of_the_target():
+    X, y = regression()
+    leak = {"leak": np.repeat(y, 3), "x": np.repeat(X[:, 0], 3)}
+    assert check_table(leak, np.repeat(y, 3) * 1e-9).codes() == check_table(leak, np.repeat(y, 3)).codes()

@@ -21,6 +21,8 @@ from tamis.base._ranker import CAPABILITIES, Ranker, arranged, fresh
 from tamis.base._ranking import Ranking, Step, StopDecision
 from tamis.base._rules import StoppingRule, rankings_at, rule_class, rule_names
 from tamis.base._sequential import SequentialRanker
+from tamis.base._target_values import check_classes_recur
+from tamis.base._tree_models import check_read_by_trees, may_rescale_trees
 from tamis.base._validation import split_rows
 from tamis.base._weighted import WeightedRanker
 from tamis.base._written_whole import remove_abandoned_parts, what_prevents_writing, written_whole
@@ -54,13 +56,16 @@ __all__ = [
     "arranged",
     "array_bytes",
     "ascending",
+    "check_classes_recur",
     "check_model_columns",
+    "check_read_by_trees",
     "finish",
     "fit_weighted",
     "fresh",
     "heartbeat",
     "interrupt",
     "interruption",
+    "may_rescale_trees",
     "n_to_eliminate",
     "note_interruption",
     "open_parallel",

@@ -13,6 +13,7 @@ from tamis._sklearn import move_to
 from tamis.base._caller import caller_level
 from tamis.engine import RowBlocks
 from tamis.kernels.arrays.targets import OUTLYING, is_outlying, looks_like_counts
+from tamis.kernels.arrays.tree_units import in_tree_units, quantity_in_tree_units
 
 if TYPE_CHECKING:
     from tamis.base._candidates import Candidates
@@ -110,7 +111,9 @@ def columns_seen_by_forest(candidates: Candidates, y: np.ndarray, task: str, ran
     rng = np.random.RandomState(random_state)
     rows = np.sort(rng.permutation(len(y))[:_MOST_ROWS])
     columns = np.sort(rng.permutation(candidates.n_columns)[:_MOST_COLUMNS])
-    X, target = _in_units_of_largest(_dense_part(candidates.table, rows, columns)), np.asarray(y)[rows]
+    X, target = in_tree_units(_dense_part(candidates.table, rows, columns)), np.asarray(y)[rows]
+    if task == "regression":
+        target = quantity_in_tree_units(target)
     if task == "classification" and np.unique(target).size < 2:
         return []
     forest = ExtraTreesClassifier if task == "classification" else ExtraTreesRegressor
@@ -135,9 +138,3 @@ def _dense_part(table: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray
     if isinstance(table, RowBlocks):
         return table.take_rows(rows, columns).astype(float)
     return np.asarray(move_to(table, xp=np, device="cpu"))[np.ix_(rows, columns)].astype(float)
-
-
-def _in_units_of_largest(X: np.ndarray) -> np.ndarray:
-    """Columns divided by powers of two: forests take single precision, and compare values of a column only."""
-    _, exponents = np.frexp(np.fmax.reduce(np.abs(X), axis=0))
-    return np.ldexp(X, -exponents)

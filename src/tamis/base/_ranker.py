@@ -47,7 +47,8 @@ from tamis.base._row_blocks import (
 from tamis.base._row_sample import draw_rows_of_blocks
 from tamis.base._rules import StoppingRule, rule_class
 from tamis.base._summary import as_frame, as_html, summary_columns
-from tamis.base._target_values import check_explained_by
+from tamis.base._target_values import check_classes_recur, check_explained_by
+from tamis.base._tree_models import check_read_by_trees
 from tamis.base._validation import (
     check_array_library,
     check_not_all_constant,
@@ -94,7 +95,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     sorts its scores), ``provides`` (names of :data:`CAPABILITIES`), ``natural_stop`` (name and parameters of the rule
     behind ``stop="auto"``), ``units`` (what may be divided by a power of two where squares of values would be lost:
     each of the "columns" by its own, the "table" by one, or nothing, None, for the method sees to it; "refused", for
-    the user's model cannot be relied on to do so).
+    the user's model cannot be relied on to do so; with a parameter ``standardize`` that is true, all but None are
+    "columns").
     """
 
     supervised: ClassVar[bool] = True
@@ -242,7 +244,10 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             self.task_ = self._find_task(y)
             if y is not None and (model := self._model_to_fit()) is not None:
                 check_explained_by(model, np.asarray(y))
+            if self.task_ == "classification":
+                check_classes_recur(np.asarray(y))
             candidates = self._make_candidates(X, y, sample_weight)
+            self._check_read_by_trees(candidates, y)
             if isinstance(candidates, GroupCandidates):
                 candidates.noun = self._group_noun
             if row_groups is not None:
@@ -285,6 +290,16 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         """The user's model that is to learn the target, if there is one."""
         estimator = self.get_params(deep=False).get("estimator") if self.supervised else None
         return estimator if isinstance(estimator, BaseEstimator) else None
+
+    def _check_read_by_trees(self, candidates: Candidates, y: np.ndarray | None) -> None:
+        """Refuse what the trees of a user's model would see nothing of."""
+        if y is not None and (model := self._model_to_fit()) is not None:
+            table = None if self._standardizes() else candidates.table
+            check_read_by_trees(model, table, np.asarray(y), self.feature_name)
+
+    def _standardizes(self) -> bool:
+        """Whether columns are brought to unit variance, so that their units do not matter."""
+        return bool(self.get_params(deep=False).get("standardize", False))
 
     def _find_task(self, y: np.ndarray | None) -> str:
         """What the target is taken for: "classification", "regression", or "unsupervised" where it is not looked at."""
@@ -394,7 +409,7 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
 
     def _find_units(self) -> str | None:
         """What may be rescaled; methods override it where that depends on their parameters."""
-        return self.units
+        return "columns" if self.units is not None and self._standardizes() else self.units
 
     def _in_safe_units(self, X: Any, units: str) -> Any:
         """The table in units in which squares of its values are numbers."""

@@ -57,8 +57,7 @@ def check_target_values(values: np.ndarray) -> np.ndarray:
 def _check_labels(values: np.ndarray) -> None:
     """Refuse text that differs from nearly every row to the next: a quantity was meant, or a name."""
     items = values.tolist()
-    n_classes = len(set(items))
-    if n_classes < _FEWEST_TO_REFUSE or n_classes <= _MOST_CLASSES_PER_ROW * values.size:
+    if not _is_label_a_row(len(set(items)), values.size):
         return
     is_text = np.array([isinstance(item, str) and np.isnan(as_number(item)) for item in items])
     if 0 < is_text.sum() < values.size / 2:
@@ -69,9 +68,25 @@ def _check_labels(values: np.ndarray) -> None:
         )
     if not is_text.any():
         raise ValueError("y holds numbers as text: give numbers, y.astype(float)")
-    raise ValueError(
-        f"y holds {n_classes} different texts in {values.size} rows, such as {shown(str(items[0]))} and "
-        f"{shown(str(items[-1]))}: a class takes rows to learn from; give fewer labels, or numbers"
+    raise _too_many_classes(values, "texts", "numbers")
+
+
+def check_classes_recur(y: np.ndarray) -> None:
+    """Refuse classes of which there are nearly as many as rows: nothing varies within a class of one row."""
+    if y.ndim == 1 and _is_label_a_row(np.unique(y).size, y.size):
+        raise _too_many_classes(y, "labels", "explain a quantity: task='regression', or a method for these")
+
+
+def _is_label_a_row(n_classes: int, n_rows: int) -> bool:
+    return n_classes >= _FEWEST_TO_REFUSE and n_classes > _MOST_CLASSES_PER_ROW * n_rows
+
+
+def _too_many_classes(y: np.ndarray, noun: str, instead: str) -> ValueError:
+    labels = y.tolist()
+    first, last = (shown(label) if isinstance(label, str) else str(label) for label in (labels[0], labels[-1]))
+    return ValueError(
+        f"y holds {len(set(labels))} different {noun} in {y.size} rows, such as {first} and {last}: a class takes rows "
+        f"to learn from; give fewer labels, or {instead}"
     )
 
 

@@ -31,7 +31,7 @@ TAKE_SEVERAL_TARGETS = ("CorrelationScore", "ForwardLeastSquares", "GramSchmidt"
 _MOST_NAMED = 5
 _ENCODE = "encode or drop them first, or wrap the ranker: TableSelector(...) takes such tables as they are"
 _LONGEST_SUGGESTION = 60  # characters of an estimator's repr in an error
-_LARGEST_WEIGHT = 1e30  # of all rows together
+_LARGEST_WEIGHT = 2.0**53  # of all rows together: one row more would change no sum
 _AT_ONCE = 2**28  # entries of a table on an accelerator that are compared at a time
 
 

@@ -279,7 +279,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             return
         labels = self._read_target(y, n_rows)
         codes = self._learn_target(labels)
-        check_models_explain(models, self.task_)
+        check_models_explain(models, self.task_, codes)
         n_classes = len(self.classes_) if self.task_ == "classification" else 0
         metric = with_threshold(find_metric(self.scoring, self.task_, n_classes), n_classes)
         every, seed = LearningTable(table, codes, self.task_), int(self.random_state)

@@ -18,7 +18,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from tamis._sklearn import Interval, StrOptions, check_feature_names_in, fit_context, is_torch_array
-from tamis.base import interruption, track
+from tamis.base import check_classes_recur, interruption, track
 from tamis.base._raw_input import fill_masked
 from tamis.base._validation import check_table
 from tamis.dictionary._base import Dictionary, FiniteDictionary
@@ -213,7 +213,8 @@ class InfiniteSVM(CallbackSupportMixin, ClassifierMixin, TransformerMixin, BaseE
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
         signals = self._check_signals(X, y)
-        self.classes_, codes = encode_classes(check_labels(y))
+        check_classes_recur(labels := check_labels(y))
+        self.classes_, codes = encode_classes(labels)
         rng = check_random_state(self.random_state)
         search = self._start_search(signals, codes, rng)
         self.C_min_ = search.find_C_min(np.random.RandomState(rng.randint(2**31 - 1)))

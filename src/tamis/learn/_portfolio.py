@@ -18,7 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
-from tamis.base import Ranker
+from tamis.base import Ranker, check_read_by_trees
 from tamis.learn._learning_table import LearningTable
 from tamis.learn._recursive_relief import RecursiveReliefF
 from tamis.rank.backward._rfe import RFE
@@ -387,18 +387,19 @@ def choose_models(given: Any) -> list[ModelEntry]:
     return found
 
 
-def check_models_explain(models: Sequence[ModelEntry], task: str) -> None:
-    """Refuse models of the user's that explain something else than the target."""
+def check_models_explain(models: Sequence[ModelEntry], task: str, y: np.ndarray) -> None:
+    """Refuse models of the user's that explain something else than the target, or whose trees see nothing of it."""
     for entry in models:
         if not isinstance(entry.make, _Given):
             continue
         model = entry.make.estimator
         fits = is_classifier(model) if task == "classification" else is_regressor(model)
         if not fits:
-            y, wanted = ("classes", "classifier") if task == "classification" else ("a quantity", "regressor")
+            taken_for, wanted = ("classes", "classifier") if task == "classification" else ("a quantity", "regressor")
             raise ValueError(
-                f"models[{entry.name!r}]={model!r} is no {wanted}, and y was taken as {y}: give a {wanted}"
+                f"models[{entry.name!r}]={model!r} is no {wanted}, and y was taken as {taken_for}: give a {wanted}"
             )
+        check_read_by_trees(model, None, y, str)  # columns are standardized as well
 
 
 def _choose(parameter: str, given: Any, names: list[str], kind: type) -> tuple[list[str], dict[str, Any]]:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-from tamis.base import split_rows
+from tamis.base import check_classes_recur, split_rows
 from tamis.kernels.arrays.missing import has_missing
 from tamis.kernels.arrays.targets import encode_classes, infer_task
 from tamis.table._source import read_source
@@ -34,6 +34,7 @@ def encode_labels(labels: np.ndarray, task: str) -> tuple[np.ndarray | None, np.
             )
         if isinstance(labels[0], bytes):
             raise ValueError("y holds bytes: give labels as text, such as np.char.decode(y)")
+        check_classes_recur(labels)
         classes, codes = encode_classes(labels)
         return classes, codes.ravel()
     if labels.dtype.kind not in "fiub":

@@ -25,6 +25,7 @@ from tamis.base import (
     Ranking,
     StopDecision,
     StoppingRule,
+    check_read_by_trees,
     finish,
     open_parallel,
     rankings_at,
@@ -131,6 +132,8 @@ class CrossValidation(StoppingRule, name="cross-validation"):
             return StopDecision(0, "no feature could be ranked")
         y = np.asarray(y)
         estimator = self._predictor(ranker, candidates, y)
+        is_as_given = ranker.ranks_columns() and ranker.fit_scaler(candidates.table, candidates.sample_weight) is None
+        check_read_by_trees(estimator, candidates.table if is_as_given else None, y, candidates.column_name)
         sizes = self._sizes(ranking.order.size)
         folds = split_rows(
             self.cv,

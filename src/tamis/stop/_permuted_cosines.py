@@ -11,6 +11,8 @@ from tamis.engine import CompressedColumns, LinearModel, permuted_products
 from tamis.kernels.solvers.group_search import GroupSearch
 from tamis.kernels.solvers.orthogonal_search import OrthogonalSearch
 
+_MOST_COPIES = 2**24  # of rows that whole weights stand for: more than can be permuted in memory and time
+
 
 def permuted_counts(
     search: OrthogonalSearch | GroupSearch,
@@ -24,7 +26,7 @@ def permuted_counts(
 
     The residual is permuted, projected off the kept features again (permuting brings part of them back), and what every
     remaining, projected candidate explains of it is compared. A row of weight 3 is permuted as three rows; weights that
-    are no whole numbers stay with their rows, which is an approximation.
+    are no whole numbers, or stand for millions of rows, stay with their rows, which is an approximation.
     """
     residual, sqrt_weight = move_to(search.Y, search.columns.sqrt_weight, xp=np, device="cpu")
     basis = np.array([move_to(q, xp=np, device="cpu") for q in search.basis]).reshape(len(search.basis), len(residual))
@@ -84,10 +86,10 @@ def permuted_counts_in_blocks(
 def _permuted_rows(
     residual: np.ndarray, sqrt_weight: np.ndarray, n_draws: int, rng: np.random.RandomState
 ) -> Iterator[np.ndarray]:
-    """Weighted rows, permuted among all copies that their weights stand for."""
+    """Weighted rows, permuted among all copies that their weights stand for, unless these are too many to be held."""
     weight = np.round(sqrt_weight**2)
     whole = np.allclose(weight, sqrt_weight**2, rtol=1e-10)
-    if not whole or weight.max() == 1:
+    if not whole or weight.max() == 1 or weight.sum() > _MOST_COPIES:
         rows = np.flatnonzero(sqrt_weight > 0)
         for _ in range(n_draws):
             drawn = np.zeros_like(residual)

@@ -20,17 +20,19 @@ def make_table(n=60, d=12, correlation=1.0, seed=0):
 @pytest.mark.parametrize("shape", [(60, 12), (25, 80)])
 @pytest.mark.parametrize("ratio", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("unit", [1.0, 1000.0])
-def test_the_minimum_is_that_of_scikit_learn(shape, ratio, unit):
+def test_the_minimum_is_that_of_scikit_learn_for_a_target_of_unit_variance(shape, ratio, unit):
     X, y = make_table(*shape)
-    y = unit * y
+    y *= unit / y.std()
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    ranker = ElasticNet(alpha=0.1, l1_ratio=ratio, order="magnitude").fit(X, y)
+    ranker = ElasticNet(alpha=0.1 * unit, l1_ratio=ratio, order="magnitude").fit(X, y)
     peer = PeerElasticNet(0.1, l1_ratio=ratio, tol=1e-13, max_iter=200_000)
     if shape == (60, 12):
-        peer.fit(Z, y)
-        np.testing.assert_allclose(ranker.coef_ * X.std(axis=0), peer.coef_, atol=1e-6 * unit)
+        peer.fit(Z, y / unit)
+        np.testing.assert_allclose(ranker.coef_ * X.std(axis=0), unit * peer.coef_, atol=1e-6 * unit)
         np.testing.assert_array_equal(ranker.support_, peer.coef_ != 0)
-    violation = kkt_violation(X, y, ranker.coef_, ranker.intercept_, "squared", 0.1 * ratio, l2=0.1 * (1 - ratio))
+    violation = kkt_violation(
+        X, y, ranker.coef_, ranker.intercept_, "squared", 0.1 * unit * ratio, l2=0.1 * (1 - ratio)
+    )
     assert violation <= 1e-7 * ranker.alpha_max_
     assert ranker.certificate_["relative_gap"] <= 1e-6
 
@@ -38,6 +40,7 @@ def test_the_minimum_is_that_of_scikit_learn(shape, ratio, unit):
 def test_the_minimum_is_that_of_celer():
     celer = pytest.importorskip("celer")
     X, y = make_table(25, 80)
+    y /= y.std()
     Z = np.asfortranarray((X - X.mean(axis=0)) / X.std(axis=0))
     peer = celer.ElasticNet(0.2, l1_ratio=0.7, tol=1e-11).fit(Z, y)
     np.testing.assert_allclose(

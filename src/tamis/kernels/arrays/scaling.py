@@ -249,16 +249,26 @@ def overflow_exponents(X: Array) -> np.ndarray | None:
 
     For :func:`ldexp_columns`: a change of units that costs no digit.
     """
-    if sparse.issparse(X):
-        highest, lowest = (np.asarray(extreme.toarray()).reshape(-1) for extreme in (X.max(axis=0), X.min(axis=0)))
-    elif has_missing(X):
-        highest, lowest = np.fmax.reduce(X, axis=0), np.fmin.reduce(X, axis=0)
-    else:
-        xp, _ = get_namespace(X)
-        highest, lowest = to_numpy(xp.max(X, axis=0)), to_numpy(xp.min(X, axis=0))
-    _, exponents = np.frexp(np.nan_to_num(np.maximum(np.abs(highest), np.abs(lowest)).astype(float)))
+    lowest, highest = column_range(X)
+    _, exponents = np.frexp(np.maximum(np.abs(highest), np.abs(lowest)))
     exponents = np.where(np.abs(exponents) > _safe_exponent(X), exponents, 0)
     return exponents if exponents.any() else None
+
+
+def column_range(X: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Smallest and largest value of every column of a table with rows, in double precision.
+
+    Missing values are passed over; a column that holds nothing else is zero.
+    """
+    if sparse.issparse(X):
+        extremes = [np.asarray(extreme.toarray()).reshape(-1) for extreme in (X.min(axis=0), X.max(axis=0))]
+    elif has_missing(X):
+        extremes = [np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)]
+    else:
+        xp, _ = get_namespace(X)
+        extremes = [to_numpy(xp.min(X, axis=0)), to_numpy(xp.max(X, axis=0))]
+    lowest, highest = (np.nan_to_num(extreme.astype(float)) for extreme in extremes)
+    return lowest, highest
 
 
 def ldexp_columns(X: Array, exponents: np.ndarray | None) -> Array:

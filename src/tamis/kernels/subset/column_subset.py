@@ -152,6 +152,8 @@ class ColumnSearch(ABC):
                 return None
             low, high = self._bounds()
             near = np.flatnonzero(remaining & (high >= (1 - self.precision.tie) * low[remaining].max()))
+            if not near.size:  # squares of what remains are lost beside those of the largest columns
+                return None
             criteria = self._recompute(near)
             if criteria.max() > -np.inf:
                 place = first_largest(criteria, self.precision.tie)

@@ -132,6 +132,7 @@ def _lars_order(columns: Columns, search: OrthogonalSearch, limit: int | None) -
     varying = np.flatnonzero(size > 0)
     Z, Y = move_to(columns.columns(varying), search.Y, xp=np, device="cpu")
     Z = Z / np.sqrt(size[varying])
+    y = Y[:, 0] * (len(Y) / (np.linalg.norm(Y[:, 0]) or 1.0))  # the path ends at an absolute covariance of rounding
     distinct = distinct_columns(Z, np.ones(varying.size))  # equal ones would tie all along the path
     Z, varying = Z[:, distinct], varying[distinct]
     n_steps = min(Z.shape) if limit is None else limit
@@ -139,7 +140,7 @@ def _lars_order(columns: Columns, search: OrthogonalSearch, limit: int | None) -
         max_iter = 2 * n_steps + 8  # features that depend on the active ones are tried, too, and dropped
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            alphas, active, _ = lars_path(Z, Y[:, 0], max_iter=max_iter, method="lar")
+            alphas, active, _ = lars_path(Z, y, max_iter=max_iter, method="lar")
         if len(active) >= n_steps or len(alphas) <= max_iter:
             return varying[active[:n_steps]].tolist()
         n_steps *= 2

@@ -50,7 +50,8 @@ class Grafting(WeightedRanker):
     l2 : float, default=0.0
         Weight of the squared norm; there is no factor of one half.
     l0 : float, default=0.0
-        Price of each weight: one enters only if that lowers the rest of C by more, and leaves if it pays less.
+        Price of each weight, in the unit of the loss, which is that of y squared for a quantity: one enters only if
+        that lowers the rest of C by more, and leaves if it pays less.
     tol : float, default=1e-10
         Largest violation of the conditions for a minimum, relative to ``alpha_max``.
     max_iter : int, default=10000

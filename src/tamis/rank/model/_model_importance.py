@@ -29,14 +29,17 @@ from tamis.base import (
     Ranking,
     Shared,
     WeightedRanker,
+    check_read_by_trees,
     finish,
     fresh,
+    may_rescale_trees,
     open_parallel,
     run_in_background,
     track,
 )
 from tamis.kernels.arrays.targets import encode_classes, infer_task
 from tamis.kernels.arrays.tolerances import TRAINED_TIE
+from tamis.kernels.arrays.tree_units import in_tree_units, quantity_in_tree_units
 from tamis.rank._missing import takes_missing
 from tamis.rank._validation import validation_folds
 from tamis.rank.model._distinct_inputs import DistinctInputs, distinct_inputs
@@ -126,6 +129,10 @@ class ModelImportance(WeightedRanker):
     The model sees the columns that vary, copies once, in an order that depends on their values: neither places nor
     copies matter, and copies share a score. Where an estimator was told what is in which column (``ColumnTransformer``,
     ``categorical_features``) or was fitted before, columns stay where they are, and no probe can be used.
+
+    Trees read single precision and split no node of a tiny variance, so that to them epoch seconds, farads or a
+    quantity around 1e-9 are constant. Impurities of a forest by itself do not depend on units: it is given others where
+    need be. For any other importance or model with trees such columns and targets are refused.
 
     Boosted trees are asked for SHAP values themselves: ``predict(pred_contrib=True)`` of LightGBM, ``pred_contribs`` of
     XGBoost, "ShapValues" of CatBoost; of a linear model :math:`\phi_j(x) = w_j (x_j - \bar x_j)`. Several outputs count
@@ -257,6 +264,15 @@ class ModelImportance(WeightedRanker):
             return RandomForestClassifier(_TREES, n_jobs=self.n_jobs)
         return RandomForestRegressor(_TREES, max_features=1 / 3, n_jobs=self.n_jobs)
 
+    def _check_read_by_trees(self, candidates: Candidates, y: np.ndarray | None) -> None:
+        """As for every ranker; the trees of a forest whose impurities are read get units in which nothing is lost."""
+        model = self._model(self._find_task(y))
+        if not self._rescales(model):
+            check_read_by_trees(model, candidates.table, np.asarray(y), self.feature_name)
+
+    def _rescales(self, model: Any) -> bool:
+        return self.importance in ("auto", "impurity") and may_rescale_trees(model)
+
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         y, weight = np.asarray(y), candidates.sample_weight
         task = self._find_task(y)
@@ -269,7 +285,10 @@ class ModelImportance(WeightedRanker):
             y = encode_classes(y)[1]
         kind = self._kind_before_fit(model)
         if kind in ("auto", "coef", "impurity"):
-            fitted, converged = self._fit_all(model, inputs.table, y, weight)
+            table = inputs.table
+            if self._rescales(model):
+                table, y = in_tree_units(table), y if task == "classification" else quantity_in_tree_units(y)
+            fitted, converged = self._fit_all(model, table, y, weight)
             kind = own_kind(fitted) if kind == "auto" else kind
         self.importance_ = kind
         if kind in ("coef", "impurity"):

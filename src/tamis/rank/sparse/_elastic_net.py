@@ -19,10 +19,11 @@ class ElasticNet(SmoothLossRanker):
     r"""A loss with an l1 and a squared l2 penalty: correlated features enter together.
 
     .. math:: \min_{w, b} \frac{1}{n} \sum_i L(w^\top x_i + b, y_i)
-              + \alpha \Bigl( \rho \|w\|_1 + \frac{1 - \rho}{2} \|w\|_2^2 \Bigr)
+              + \alpha \Bigl( \rho \|w\|_1 + \frac{1 - \rho}{2 \sigma} \|w\|_2^2 \Bigr)
 
-    with half the squared error or the logistic loss L. What the lasso takes one of, of several features that are nearly
-    the same, this takes all of, with weights alike.
+    with half the squared error or the logistic loss L, and :math:`\sigma` the standard deviation of a quantity y, or 1
+    for classes: with it the two penalties relate alike in all units of y. What the lasso takes one of, of several
+    features that are nearly the same, this takes all of, with weights alike.
 
     Parameters
     ----------
@@ -95,7 +96,9 @@ class ElasticNet(SmoothLossRanker):
     that 100 penalties take some ten passes over a wide table. Sparse tables stay sparse. Other losses add some Newton
     steps of O(n k^2) per penalty for k active features.
 
-    ``alpha`` and ``l1_ratio`` are scikit-learn's. More than two classes are each set against the others.
+    ``alpha`` and ``l1_ratio`` are scikit-learn's for classes, and for a quantity of unit variance; scikit-learn has no
+    :math:`\sigma`, so that there the unit of y decides which penalty counts. More than two classes are each set against
+    the others.
 
     References
     ----------
@@ -156,8 +159,7 @@ class ElasticNet(SmoothLossRanker):
         self.n_jobs = n_jobs
 
     def _penalty(self, problem: LinearProblem, members: Sequence[np.ndarray] | None) -> dict[str, Any]:
-        # weights are divided by the target's unit, absolute ones once and squared ones twice
-        return {"sparse_share": self.l1_ratio, "ridge_share": (1.0 - self.l1_ratio) * problem.unit}
+        return {"sparse_share": self.l1_ratio, "ridge_share": 1.0 - self.l1_ratio}
 
     def _shares_weight_among_copies(self, candidates: Candidates) -> bool:
         return self.l1_ratio < 1.0

@@ -33,7 +33,8 @@ class Lasso(SmoothLossRanker):
         is chosen by cross-validation with ``stop="auto"`` (the largest within one standard error of the best), and is
         the path where ``stop`` says how many to keep.
     max_norm : float, default=None
-        The constraint s on the sum of absolute weights (of columns of unit variance), instead of ``alpha``.
+        The constraint s on the sum of absolute weights (of columns of unit variance, in the units of y), instead of
+        ``alpha``.
     order : {"entry", "magnitude"}, default="entry"
         Features rank by when they first get a weight as alpha falls (at one alpha, those that still have it first), or
         by the size of their weights at the end.

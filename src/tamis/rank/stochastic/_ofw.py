@@ -30,7 +30,6 @@ from tamis.base import (
     track,
 )
 from tamis.kernels.arrays.entropy import effective_number
-from tamis.kernels.arrays.scaling import rescale_safely
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.rank._checkpoint import Checkpoint, check_place, fingerprint
 from tamis.rank.stochastic._column_groups import ColumnGroups
@@ -195,6 +194,7 @@ class OFW(Ranker):
 
     one_shot: ClassVar[bool] = False
     tasks: ClassVar[frozenset[str]] = frozenset({"classification"})
+    units: ClassVar[str | None] = "refused"
     provides: ClassVar[frozenset[str]] = Ranker.provides | {"groups", "probability", "sparse"}
     natural_stop: ClassVar[tuple[str, Mapping[str, Any]]] = ("effective-number", {})
 
@@ -271,7 +271,7 @@ class OFW(Ranker):
 
     def _rank(self, candidates: Candidates, y: np.ndarray | None, rng: np.random.RandomState) -> Ranking:
         check_place(self.checkpoint)
-        X = rescale_safely(candidates.table) if self.standardize else candidates.table
+        X = candidates.table
         self.classes_, codes = encode_classes(np.asarray(y))
         pool = self._choose_pool(X, codes, candidates)
         n_null = int(self.null_control)
