@@ -147,7 +147,7 @@ def _sentence(table: Table, name: str, found: DimensionEstimator) -> str:
     if not math.isfinite(found.dimension_):
         return f"{extent} have no finite dimension ({name}): all distances that it compares are equal"
     if found.dimension_ == 0:
-        return f"{extent} have dimension 0 ({name}): each row is a copy of another"
+        return f"{extent} have dimension 0 ({name}): all rows are copies of others"
     error = found.standard_error_
     doubt = "" if error is None else f", standard error {error:.2g}"
     spanned = max(1, table.n_rows - 1)

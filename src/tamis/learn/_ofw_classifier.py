@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._sklearn import HasMethods, Interval, StrOptions, check_n_features, fit_context
 from tamis.base._new_rows import check_new_rows
 from tamis.base._target_values import check_holds_classes
-from tamis.base._validation import check_not_all_constant, check_table
+from tamis.base._validation import check_table
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.rank.stochastic._ofw import LEARNERS, OFW, make_learner
 from tamis.rank.stochastic._subset_ensemble import fit_ensemble
@@ -100,7 +100,6 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
         table, labels = check_table(self, X, y, accept_sparse=True)
         assert labels is not None  # else it was refused
         check_holds_classes(labels, type(self).__name__)
-        check_not_all_constant(table)
         rng = check_random_state(self.random_state)
         self.ofw_ = self._learn_probability(X, y, rng)  # which knows the columns by the names that X has
         check_n_features(self.ofw_, table, reset=False)

@@ -315,7 +315,8 @@ class TableSelector(ReadsTables):
         Parameters
         ----------
         X : data frame, mapping or array of shape (n_samples, n_features)
-            Like the one given to ``fit``.
+            Like the one given to ``fit``: kept columns that held numbers or dates there hold such, or nothing. Text may
+            be any.
 
         Returns
         -------
