@@ -26,17 +26,28 @@ def rounded_away(X: Any) -> list[int]:
         return _places(X, np.arange(X.shape[1])) if X.ndim == 2 else []
     if not nw.dependencies.is_into_dataframe(X):
         return []
+    dtypes = _dtypes(X)
     found: list[int] = []
     for dtype in ("Int64", "UInt64"):  # apart: together they are floats in numpy
-        if nw.dependencies.is_pandas_dataframe(X):  # a million columns, looked at one by one, take seconds
-            places = np.flatnonzero((X.dtypes == dtype.lower()).to_numpy())
-            block = X.iloc[:, places].to_numpy()
-        else:
-            frame = nw.from_native(X, eager_only=True)
-            places = np.array([j for j, each in enumerate(frame.schema.values()) if str(each) == dtype], dtype=int)
-            block = frame[:, places.tolist()].to_numpy() if places.size else np.empty((0, 0))
-        found += _places(block, places)
+        places = np.flatnonzero(dtypes == dtype)
+        if places.size:
+            found += _places(_block(X, places).to_numpy(), places)
     return sorted(found)
+
+
+def _dtypes(frame: Any) -> np.ndarray:
+    """Types of the columns by name, of a data frame of pandas those of whole numbers alone."""
+    if nw.dependencies.is_pandas_dataframe(frame):  # a million columns, looked at one by one, take seconds
+        names = {np.dtype("int64"): "Int64", np.dtype("uint64"): "UInt64"}
+        return np.array([names.get(dtype, "") for dtype in frame.dtypes.to_list()])
+    return np.array([str(dtype) for dtype in nw.from_native(frame, eager_only=True).schema.values()])
+
+
+def _block(frame: Any, places: np.ndarray) -> Any:
+    if nw.dependencies.is_pandas_dataframe(frame):
+        return frame.iloc[:, places]
+    wrapped = nw.from_native(frame, eager_only=True)
+    return wrapped if places.size == len(wrapped.columns) else wrapped[:, places.tolist()]
 
 
 def _places(block: np.ndarray, places: np.ndarray) -> list[int]:

@@ -345,6 +345,8 @@ def check_frame(X: Any, *, allow_dates: bool = False) -> None:
         raise ValueError("Found a table with 0 feature(s) (no columns): there is nothing to rank")
     if allow_dates:
         return
+    if not any(dtype.is_temporal() for dtype in set(schema.values())):
+        return
     if dates := [shown(name) for name, dtype in schema.items() if dtype.is_temporal()]:
         raise ValueError(f"{_enumerate_columns(dates)} not numeric but dates; {_ENCODE}")
 
