@@ -506,7 +506,7 @@ def test_other_names_of_columns_are_refused_and_listed(ranker, X, y, dictionary)
 @every
 def test_the_inverse_takes_as_many_columns_as_were_kept(ranker, X, y):
     found = clone(ranker).set_params(stop=2).fit(X, y)
-    with pytest.raises(ValueError, match="shape"):
+    with pytest.raises(ValueError, match="X has 3 columns, but 2 are kept"):
         found.inverse_transform(X)
 
 

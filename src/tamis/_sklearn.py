@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_params,
 )
+from sklearn.utils._set_output import _get_output_config as get_output_config
 from sklearn.utils.parallel import _get_threadpool_controller as get_threadpool_controller
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_n_features as check_n_features
@@ -42,6 +43,7 @@ __all__ = [
     "fit_context",
     "get_namespace",
     "get_namespace_and_device",
+    "get_output_config",
     "get_threadpool_controller",
     "is_array_api_obj",
     "is_numpy_namespace",

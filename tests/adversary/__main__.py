@@ -16,16 +16,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tests.adversary import arrays, estimators, files, signals
+from tests.adversary import arrays, estimators, files, new_rows, signals
 from tests.adversary.isolation import Attack, Outcome, run_all
 
 KINDS = {
     "arrays": arrays.make_attack,
     "estimators": estimators.make_attack,
+    "rows": new_rows.make_attack,
     "files": files.make_attack,
     "signals": signals.make_attack,
 }
-ROUND = (*["arrays"] * 7, *["estimators"] * 4, *["files"] * 7, *["signals"] * 2)  # signals take longer
+ROUND = (*["arrays"] * 7, *["estimators"] * 4, *["rows"] * 5, *["files"] * 7, *["signals"] * 2)  # signals take longer
 
 
 def attacks(n_cases: int, seed: int, kinds: list[str], only: int | None) -> Iterator[tuple[int, Attack]]:

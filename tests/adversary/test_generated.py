@@ -10,10 +10,11 @@ from tamis.testing.instances import ARGUMENTS
 from tests.adversary.__main__ import ROUND
 from tests.adversary.estimators import JUDGED
 from tests.adversary.files import TURNS
+from tests.adversary.new_rows import SUBJECTS as FITTED
 from tests.adversary.signals import JOBS
 
-EACH = {"arrays": 2, "estimators": 3, "files": 4, "signals": 1}
-SUBJECTS = {"arrays": ARGUMENTS, "estimators": JUDGED, "files": TURNS, "signals": JOBS}
+EACH = {"arrays": 2, "estimators": 3, "rows": 2, "files": 4, "signals": 1}
+SUBJECTS = {"arrays": ARGUMENTS, "estimators": JUDGED, "rows": FITTED, "files": TURNS, "signals": JOBS}
 
 
 @pytest.mark.parametrize("kind", EACH)

@@ -1,6 +1,7 @@
 """Input that must not pass in silence, or be refused in words that help nobody: as a user meets it."""
 
 import io
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -8,9 +9,24 @@ import polars as pl
 import pytest
 
 import tamis
-from tamis import AutoSelector, CorrelationScore, FisherScore, GramSchmidt, OFWClassifier, PCALeverage, TableSelector
+from tamis import (
+    OFW,
+    AutoSelector,
+    CorrelationScore,
+    FisherScore,
+    GramSchmidt,
+    InfiniteSVM,
+    MaxVariance,
+    OFWClassifier,
+    PCALeverage,
+    TableSelector,
+)
+from tamis.assess import compare, fit_score
 from tamis.cli import Environment, main
+from tamis.dictionary import RBF
 from tamis.dimension import TwoNN
+from tamis.stop import IntrinsicDimension
+from tamis.table import check_table
 from tamis.testing.instances import ARGUMENTS
 
 N_ROWS = 60
@@ -183,6 +199,7 @@ def test_columns_that_rounding_has_taken_are_refused_by_all():
         lambda X: GramSchmidt(stop=2).fit(X, y),
         lambda X: AutoSelector(20, rankers=["fisher"], models=["ridge"]).fit(X, y),
         lambda X: TwoNN().fit(X),
+        lambda X: InfiniteSVM(RBF(), max_rounds=3).fit(X, y),
     ):
         with pytest.raises(ValueError, match=r"every column of X is constant, up to rounding: .*1e\+15.*subtract"):
             fit(X + 1e15)
@@ -229,3 +246,208 @@ def test_names_with_commas_are_found_in_a_list(known):
     code, answer, said = command("rank", "t.csv", "--target", "y", "--drop", ",".join(known[:2]))
     assert code == 0, said
     assert "rest" in answer
+
+
+LATER = {
+    "GramSchmidt": (lambda: GramSchmidt(stop=2), "transform"),
+    "a dictionary": (lambda: GramSchmidt(stop=2, dictionary=tamis.dictionary.Monomials(2)), "transform"),
+    "TableSelector": (lambda: TableSelector(GramSchmidt(stop=2)), "transform"),
+    "AutoSelector": (lambda: AutoSelector(20, rankers=["fisher"], models=["ridge"], n_bootstraps=10), "predict"),
+    "InfiniteSVM": (lambda: InfiniteSVM(RBF(), max_rounds=3, n_candidates=10, random_state=0), "predict"),
+    "OFWClassifier": (lambda: OFWClassifier(OFW("ridge", max_iter=5), n_classifiers=3, random_state=0), "predict"),
+}
+
+
+def named_frame(X, names="abcde"):
+    return pd.DataFrame(X, columns=list(names))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Each of them, fitted to a data frame, and what it is asked for then."""
+    X, y = data()
+    with warnings.catch_warnings(action="ignore"):  # of short training
+        return {name: getattr(make().fit(named_frame(X), y), act) for name, (make, act) in LATER.items()}
+
+
+def refused_in_a_line(call, X, words):
+    with pytest.raises(ValueError, match=words) as caught:
+        call(X)
+    assert len(str(caught.value).splitlines()) == 1
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("name", LATER)
+def test_rows_that_cannot_be_read_are_refused_after_fit_as_in_fit(name, fitted):
+    torch = pytest.importorskip("torch")
+    X, _ = data()
+    for given, words in (
+        (named_frame(X, "aacde"), "^X has 2 columns 'a': give each column a name of its own"),
+        (X + 1j, "^Complex data not supported: X holds complex numbers"),
+        (pl.DataFrame(X, schema=list("abcde")).lazy(), r"^X is a LazyFrame, .*give X\.collect\(\)"),
+        (torch.tensor(X, requires_grad=True), r"^X is a tensor that tracks gradients, .*give X\.detach\(\)"),
+        (X[:, 0], "^Expected 2D array, got 1D array instead: X has shape"),
+        (X[:, :, None], "^Expected 2D array, got 3D array instead: X has shape"),
+        (named_frame(X)[:0], r"^Found array with 0 sample\(s\) .*a minimum of 1 is required by "),
+        (np.where(X.max(axis=0) == X, np.inf, X), "^Input X contains infinity: .*'"),
+        (named_frame(np.where(X.max(axis=0) == X, np.inf, X)), "^Input X contains infinity: .*'"),
+    ):
+        refused_in_a_line(fitted[name], given, words)
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("name", [name for name in LATER if name not in ("TableSelector", "AutoSelector")])
+def test_missing_values_are_named_after_fit_by_what_takes_none(name, fitted):
+    X, _ = data()
+    for hole in (np.where(X.max() - 1e-9 < X, np.nan, X), np.ma.array(X, mask=X.max() - 1e-9 < X)):
+        refused_in_a_line(fitted[name], hole, "^Input X contains NaN: column '[a-e]' holds 1 missing value; impute or")
+
+
+def test_a_model_that_was_fitted_without_missing_values_says_so():
+    X, y = data()
+    auto = LATER["AutoSelector"][0]().fit(X, y)
+    refused_in_a_line(
+        auto.predict, X * np.nan, "^Input X contains NaN: .* hold.* missing values.*: fit was given none$"
+    )
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("name", LATER)
+def test_columns_that_are_not_those_of_fit_are_named(name, fitted):
+    X, _ = data()
+    table, begin = named_frame(X), "^The feature names should match those that were passed during fit: "
+    for given, words in (
+        (table.drop(columns="b"), "X lacks 'b'; give all columns of fit"),
+        (table.assign(z=1.0), "X holds 'z', which fit has not seen; give the columns of fit"),
+        (table[list("edcba")], "column 0 is 'e', where fit was given 'a'; give the columns of fit"),
+        (pl.DataFrame(X, schema=list("abcdq")), "X lacks 'e' and holds 'q', which fit has not seen"),
+    ):
+        refused_in_a_line(fitted[name], given, begin + words)
+    refused_in_a_line(fitted[name], X[:, :4], "^X has 4 features, but .* is expecting 5 features as input")
+
+
+@pytest.mark.parametrize("name", ["TableSelector", "AutoSelector", "GramSchmidt"])
+@pytest.mark.parametrize("make", [named_frame, np.asarray], ids=["frame", "array"])
+def test_text_where_fit_has_seen_numbers_is_refused_by_selectors_too(make, name):
+    X, y = data()
+    fitted = LATER[name][0]().fit(make(X), y)
+    cells = X.astype(object)
+    cells[3] = "text"
+    refused_in_a_line(fitted.transform, make(cells), "held numbers in fit, and holds something else|not numeric")
+
+
+def test_text_where_fit_has_seen_text_may_be_any():
+    X, y = data()
+    city = np.where(y == 1, "Lyon", "Nice")
+    selector = TableSelector(GramSchmidt(stop=2)).fit({"a": X[:, 0], "city": city}, y)
+    assert selector.transform({"a": X[:2, 0], "city": ["12", "Paris"]})["city"] == ["12", "Paris"]
+
+
+@pytest.mark.parametrize("fit", [GramSchmidt(stop=2).fit, TableSelector(GramSchmidt(stop=2)).fit])
+def test_an_inverse_is_refused_in_a_line(fit):
+    found = fit(*data())
+    for given, words in (
+        (named_frame(np.ones((3, 5)), "aacde"), "X has 2 columns 'a'"),
+        (np.ones((3, 2)) + 1j, "Complex data not supported"),
+        (np.ones(3), "Expected 2D array, got 1D array"),
+        ([[1.0, 2.0, 3.0]], "X has 3 columns, but 2 are kept: give a table as transform gives it"),
+    ):
+        refused_in_a_line(found.inverse_transform, given, words)
+
+
+def test_a_comparison_refuses_names_that_stand_twice():
+    X, y = data()
+    words = "data set 'data': X has 2 columns 'a'"
+    refused_in_a_line(lambda X: compare([GramSchmidt()], X, y, ks=[2]), named_frame(X, "aacde"), words)
+
+
+@pytest.mark.parametrize("method", [InfiniteSVM(RBF(), max_rounds=3), OFWClassifier()])
+def test_classifiers_refuse_targets_in_the_words_of_all_methods_for_classes(method):
+    X, _ = data()
+    words = rf"^Unknown label type: continuous\. {type(method).__name__} explains classes, but y holds quantities"
+    with pytest.raises(ValueError, match=words):
+        method.fit(X, X[:, 0])
+    with pytest.raises(ValueError, match=r"^y holds values of type object; give numbers or labels"):
+        method.fit(X, np.array([object() for _ in X]))
+
+
+@pytest.mark.parametrize("X_of", [lambda a: a[:, None], lambda a: pd.DataFrame({"a": a, "b": np.arange(len(a))})])
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_whole_numbers_that_rounding_makes_one_are_not_called_constant(dtype, X_of):
+    _, y = data()
+    X = X_of(np.array(y, dtype=dtype) + np.array(2**53 if dtype == "int64" else 2**63, dtype=dtype))
+    words = (
+        r"^column '(a|x0)' holds different whole numbers, so large that double .* to a single one: subtract an offset"
+    )
+    for fit in (lambda X: GramSchmidt(stop=1).fit(X, y), lambda X: AutoSelector(20).fit(X, y), TwoNN().fit):
+        refused_in_a_line(fit, X, words)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, dict])
+def test_a_table_tells_of_whole_numbers_that_rounding_makes_one(make):
+    X, y = data()
+    table = make({"a": 2**53 + y, "b": X[:, 2]})
+    (found,) = [finding for finding in check_table(table, y) if finding.column == "a"]
+    assert found.code == "rounded"
+    assert "different whole numbers, so large that double precision rounds them to 9.0072e+15" in found.sentence
+    assert "subtract an offset" in TableSelector(GramSchmidt()).fit(table, y).not_ranked_["a"]
+    pl.DataFrame({"a": 2**53 + y, "b": X[:, 2], "y": y}).write_csv("t.csv")
+    code, _, said = command("rank", "t.csv", "--target", "y")
+    assert code == 0, said
+    assert "rounded: 'a' holds different whole numbers" in said
+    code, _, said = command("rank", "t.csv", "--target", "y", "--engine", "blocks")
+    assert code == 0, said
+    assert "subtract an offset" in said
+    assert "constant" not in said
+
+
+def test_a_target_that_rounding_makes_one_value_is_not_called_constant():
+    X, _ = data()
+    y = 2**60 + np.arange(N_ROWS)
+    words = r"^y holds different whole numbers, so large that .*: subtract an offset, y - y\.min\(\)"
+    for method in (GramSchmidt(), CorrelationScore(), TableSelector(), AutoSelector(20)):
+        with pytest.raises(ValueError, match=words):
+            method.fit(X, y)
+
+
+@pytest.mark.parametrize("fit", [GramSchmidt().fit, TableSelector().fit, OFWClassifier().fit, AutoSelector(20).fit])
+def test_whole_numbers_beyond_double_precision_are_refused(fit):
+    X = np.array([[10**400, 1, 2]] * N_ROWS, dtype=object)
+    with pytest.raises(ValueError, match=r"X holds whole numbers beyond 1\.8e\+308|X contains infinity"):
+        fit(X, data()[1])
+
+
+def test_sparse_frames_that_leave_out_other_than_zeros_are_refused_by_name():
+    X, y = data()
+    holed = {name: pd.arrays.SparseArray(np.where(X[:, j] > 0, X[:, j], np.nan)) for j, name in enumerate("abcde")}
+    words = r"^columns 'a', .* are sparse in X, and what is left out is not zero: give X\.sparse\.to_dense\(\)"
+    refused_in_a_line(lambda X: GramSchmidt().fit(X, y), pd.DataFrame(holed), words)
+
+
+def test_errors_about_missing_values_show_code_that_can_be_pasted():
+    X, y = data()
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match=r"make_pipeline\(SimpleImputer\(\), OFWClassifier\(random_state=0\)\)$"):
+        OFWClassifier(random_state=0).fit(X, y)
+    for judge in (lambda X: fit_score(X, [0]), lambda X: compare([GramSchmidt()], X, y, ks=[2])):
+        with pytest.raises(ValueError, match=r"or drop them first: SimpleImputer\(\)\.fit_transform\(X\)$"):
+            judge(X)
+
+
+def test_rows_have_no_more_dimensions_than_they_span():
+    X = np.random.default_rng(0).normal(size=(4, 3000))
+    assert TwoNN().fit(X).dimension_ > 3
+    np.savez("t.npz", X=X)
+    _, _, said = command("dimension", "t.npz")
+    assert "dimensions (two-nn" in said
+    assert "though 4 rows span 3 at most: keep at least 3 features" in said
+    found = MaxVariance(stop=IntrinsicDimension()).fit(X)
+    assert found.n_features_ == 3
+    assert "though 4 rows span 3 at most" in found.stop_.reason
+
+
+def test_rows_that_stand_twice_are_counted_and_the_cure_is_named():
+    X, _ = data()
+    with pytest.warns(UserWarning, match=r"120 of 120 samples are copies of others.*np\.unique\(X, axis=0\)"):
+        TwoNN().fit(np.repeat(X, 2, axis=0))

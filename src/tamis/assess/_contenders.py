@@ -13,10 +13,11 @@ from sklearn.utils import Bunch, check_consistent_length
 from tamis.assess._comparison import ALL_FEATURES, RANDOM
 from tamis.assess._encode_frame import is_mixed
 from tamis.assess._labels import read_labels
+from tamis.assess._tables import TableReader
 from tamis.base import Ranker, SentOnce, array_bytes
+from tamis.base._raw_input import check_container
 from tamis.base._validation import check_not_all_constant, check_row_groups, check_table, known_names
 from tamis.rank.forward._gram_schmidt import GramSchmidt
-from tamis.rank.univariate._random_selection import RandomSelection
 from tamis.table import TableSelector
 
 
@@ -112,8 +113,10 @@ def _table_and_target(each: Any) -> tuple[Any, Any]:
 
 def read_data(name: str, X: Any, y: Any, ks: int | Sequence[int], row_groups: Any = None) -> Data:
     """Validate once what every task will read."""
-    reader, mixed = RandomSelection(), is_mixed(X)
+    reader = TableReader()
     try:
+        X = check_container(X)
+        mixed = is_mixed(X)
         if mixed:
             y = None if y is None else read_labels(y, "y")
             check_consistent_length(X, y)

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import norm
 
 from tamis.assess._support import as_numpy, as_support, is_selector, known_length
+from tamis.base._raw_input import check_container
 from tamis.kernels.arrays.blocks import blocks
 
 _BLOCK = 2**22  # entries of a float block of the selection matrix
@@ -196,6 +197,7 @@ def _selection_matrix(supports: Any, n_features: int | None) -> np.ndarray:
     """Selections as the rows of a boolean matrix."""
     if is_selector(supports):
         raise ValueError(f"supports is one {type(supports).__name__}; give a list of at least two selections")
+    supports = check_container(supports, "supports")
     if nw.dependencies.is_into_dataframe(supports):
         supports = nw.from_native(supports, eager_only=True).to_numpy()
     sets = list(as_numpy(supports) if hasattr(supports, "ndim") else supports)

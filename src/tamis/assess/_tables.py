@@ -13,16 +13,16 @@ from tamis.base._validation import check_table, known_names
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, scale_columns, standard_deviations
 
 
-class _Reader(BaseEstimator):
+class TableReader(BaseEstimator):
     """Stands in for the estimator that scikit-learn's validation wants to speak of."""
 
 
-_Reader.__name__ = "tamis.assess"  # what its messages say
+TableReader.__name__ = "tamis.assess"  # what its messages say
 
 
 def read_table(X: Any, *, accept_sparse: bool = True, min_rows: int = 2) -> tuple[Any, list[str] | None]:
     """A validated table, and the names of its columns if it has any."""
-    reader = _Reader()
+    reader = TableReader()
     table, _ = check_table(reader, X, accept_sparse=accept_sparse, min_rows=min_rows)
     names = known_names(reader)
     return table, None if names is None else [str(name) for name in names]

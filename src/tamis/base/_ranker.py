@@ -10,6 +10,7 @@ from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
+import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.callback import CallbackSupportMixin
@@ -26,15 +27,17 @@ from tamis._sklearn import (
     fit_context,
     get_namespace,
     get_namespace_and_device,
+    get_output_config,
     is_numpy_namespace,
     move_to,
 )
 from tamis.base._caller import caller_level
 from tamis.base._candidates import Candidates, ColumnCandidates, GroupCandidates
+from tamis.base._new_rows import check_kept_columns, check_rows_to_keep_columns_of
 from tamis.base._nothing_kept import warn_of_nothing_kept
 from tamis.base._progress import interruption, note_interruption
 from tamis.base._ranking import Ranking, StopDecision
-from tamis.base._raw_input import fill_masked
+from tamis.base._raw_input import check_container
 from tamis.base._refuse_weights import refuse_weights
 from tamis.base._row_blocks import (
     gather_target,
@@ -47,7 +50,7 @@ from tamis.base._row_blocks import (
 from tamis.base._row_sample import draw_rows_of_blocks
 from tamis.base._rules import StoppingRule, rule_class
 from tamis.base._summary import as_frame, as_html, summary_columns
-from tamis.base._target_values import check_classes_recur, check_explained_by
+from tamis.base._target_values import check_classes_recur, check_explained_by, check_holds_classes
 from tamis.base._tree_models import check_read_by_trees
 from tamis.base._validation import (
     check_array_library,
@@ -58,13 +61,14 @@ from tamis.base._validation import (
     check_weights,
     column_name,
     drop_weightless,
+    errors_that_name_columns,
     frame_library,
     known_names,
 )
 from tamis.engine import BlankedBlocks, FileTable, RowBlocks, is_dask
 from tamis.kernels.arrays.columns import blank_columns
 from tamis.kernels.arrays.scaling import may_lose_squares, rescale_columns, rescale_safely
-from tamis.kernels.arrays.targets import describe_target, has_fractions, infer_task, looks_like_counts
+from tamis.kernels.arrays.targets import describe_target, infer_task, looks_like_counts
 from tamis.kernels.arrays.transfer import from_numpy
 
 # What a method may provide. Rules, checks, docs and the command line read it from the class.
@@ -306,12 +310,8 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         if not self.supervised or y is None:
             return "unsupervised"
         if len(self.tasks) == 1:
-            if has_fractions(y) and infer_task(y) == "regression":
-                raise ValueError(
-                    f"Unknown label type: continuous. {type(self).__name__} explains classes, but y holds quantities; "
-                    f"use a method for these, such as {self.written('GramSchmidt()')} or "
-                    f"{self.written('CorrelationScore()')}, or give y as labels"
-                )
+            others = " or ".join(map(self.written, ("GramSchmidt()", "CorrelationScore()")))
+            check_holds_classes(y, type(self).__name__, f"use a method for these, such as {others}, or ")
             return next(iter(self.tasks))
         parameters = self.get_params(deep=False)
         if parameters.get("task", "auto") != "auto":
@@ -663,9 +663,12 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
             return take_file_columns(self, X, self._get_support_mask())
         if is_dask(X) and "dask" in self.provides:
             return take_dask_columns(self, X, self._get_support_mask())
+        X = check_container(X)
         if "array_api" in self.provides:
             check_same_namespace(X, self, attribute="scores_", method="transform")
-        return super().transform(fill_masked(X))
+        table = check_rows_to_keep_columns_of(self, X, allow_nan=self._takes_missing())
+        gives_frame = get_output_config("transform", estimator=self)["dense"] != "default"
+        return self._transform(X if gives_frame and nw.dependencies.is_pandas_dataframe(X) else table)
 
     def inverse_transform(self, X: Any) -> Any:
         """Put the selected columns back in their places, with zeros where others were.
@@ -678,9 +681,12 @@ class Ranker(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         -------
         table of shape (n_samples, n_features)
         """
+        check_is_fitted(self)
+        X = check_kept_columns(X, int(self._get_support_mask().sum()))
         xp, is_array_api = get_namespace(X)
         if not is_array_api or is_numpy_namespace(xp):
-            return super().inverse_transform(X)
+            with errors_that_name_columns(X):
+                return super().inverse_transform(X)
         place = np.flatnonzero(self._get_support_mask())
         full = xp.zeros((X.shape[0], self.support_.shape[0]), dtype=X.dtype, device=X.device)
         for source, target in enumerate(place.tolist()):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tamis.base._new_rows import check_same_names
 from tamis.base._progress import track
 from tamis.base._validation import check_one_target, check_targets, describe_non_finite, known_names
 from tamis.engine import DaskBlocks, FileBlocks, FileTable, NonFiniteError, RowBlocks, is_dask
@@ -112,8 +113,9 @@ def _cure_of_missing(ranker: Ranker, blocks: RowBlocks) -> str:
 def take_file_columns(ranker: Any, X: FileTable, mask: np.ndarray) -> FileTable:
     """Some columns of a table of files, which stays one."""
     known = known_names(ranker)
-    if known is None or list(X.column_names) != [str(name) for name in known]:
-        raise ValueError(f"the columns of X are not those, or not in the order, that {type(ranker).__name__} has seen")
+    if known is None:
+        raise ValueError(f"{type(ranker).__name__} was fitted to columns without names: give an array of these columns")
+    check_same_names(list(X.column_names), [str(name) for name in known])
     return X.select([name for name, is_kept in zip(X.column_names, mask, strict=True) if is_kept])
 
 
@@ -124,6 +126,6 @@ def take_dask_columns(ranker: Any, X: Any, mask: np.ndarray) -> Any:
     if not hasattr(X, "to_dask_array"):
         return X[:, np.flatnonzero(mask)]
     known = known_names(ranker)
-    if known is not None and [str(name) for name in X.columns] != [str(name) for name in known]:
-        raise ValueError(f"the columns of X are not those, or not in the order, that {type(ranker).__name__} has seen")
+    if known is not None:
+        check_same_names([str(name) for name in X.columns], [str(name) for name in known])
     return X[X.columns[mask].tolist()]

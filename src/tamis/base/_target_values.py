@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from tamis.base._raw_input import shown
-from tamis.kernels.arrays.targets import encode_classes, has_fractions
+from tamis.kernels.arrays.targets import encode_classes, has_fractions, infer_task
 
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("numbers", (Real, Decimal, np.bool_)),
@@ -121,6 +121,24 @@ def check_explained_by(estimator: BaseEstimator, y: np.ndarray) -> None:
         raise ValueError(f"y holds labels, and estimator={name} is for quantities: give a classifier, or numbers")
 
 
+def check_holds_classes(y: np.ndarray, name: str, instead: str = "") -> None:
+    """Refuse quantities where a method explains classes, in one kind of words for all.
+
+    Parameters
+    ----------
+    y : ndarray
+    name : str
+        Of the method.
+    instead : str, default=""
+        What to use for quantities, in words: "use ..., or ".
+    """
+    if has_fractions(y) and infer_task(y) == "regression":
+        raise ValueError(
+            f"Unknown label type: continuous. {name} explains classes, but y holds quantities; {instead}give y as "
+            "labels"
+        )
+
+
 def check_squares(values: np.ndarray) -> None:
     """Refuse quantities whose squares are lost, because they are too large or all too small."""
     sizes = np.abs(values).ravel()
@@ -169,4 +187,7 @@ def _as_numbers(values: np.ndarray) -> np.ndarray:
     if any(isinstance(item, int) and abs(item) >= _LARGEST_INTEGER for item in items):
         raise _too_large()
     numbers: Any = np.array(values.tolist())
-    return numbers if numbers.dtype.kind in "fiub" else values.astype(float)
+    try:
+        return numbers if numbers.dtype.kind in "fiub" else values.astype(float)
+    except OverflowError:  # of fractions
+        raise _too_large() from None

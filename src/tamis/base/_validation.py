@@ -18,6 +18,7 @@ from sklearn.utils.validation import validate_data
 
 from tamis._sklearn import check_sample_weight, get_namespace, is_numpy_namespace, move_to, num_samples, safe_indexing
 from tamis.base._raw_input import check_container, check_two_dimensional, pandas_dtypes, shown
+from tamis.base._rounded_away import check_not_rounded_away
 from tamis.base._target_values import check_target_values
 from tamis.engine import FileTable, RowBlocks
 from tamis.kernels.arrays.blocks import blocks, sum_entries
@@ -53,46 +54,70 @@ def check_table(
             f"{type(estimator).__name__} needs rows in memory here, and X is read in blocks of them: give an array, "
             "for instance of some of the rows"
         )
-    _check_frame(X)
+    check_frame(X)
     check_two_dimensional(X)
     if supervised and not several_targets:
         check_one_target(estimator, y)
     xp, _ = get_namespace(X)
     is_several = several_targets and supervised and _to_numpy(y).ndim == 2
-    try:
-        with errors_in_one_line():
-            checked = validate_data(
-                estimator,
-                X,
-                y=_check_target(y, X) if supervised else "no_validation",
-                accept_sparse=("csc", "csr") if accept_sparse else False,
-                dtype=[xp.float64, xp.float32],
-                ensure_all_finite=False,
-                ensure_min_samples=min_rows,
-                **({"multi_output": True} if is_several else {}),
-            )
-    except (ValueError, TypeError) as error:
-        if guilty := _non_numeric_columns(X):
-            raise ValueError(f"{_enumerate_columns(guilty)} not numeric; {_ENCODE}") from error
-        raise
+    with errors_that_name_columns(X):
+        checked = validate_data(
+            estimator,
+            X,
+            y=_check_target(y, X) if supervised else "no_validation",
+            accept_sparse=("csc", "csr") if accept_sparse else False,
+            dtype=[xp.float64, xp.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=min_rows,
+            **({"multi_output": True} if is_several else {}),
+        )
     table, target = checked if supervised else (checked, None)
-    if sparse.issparse(table) and not table.has_canonical_format:  # entries that stand twice count as their sum
+    table = in_canonical_format(table)
+    check_finite(table, estimator, allow_nan=allow_nan and isinstance(table, np.ndarray))
+    check_not_rounded_away(X, lambda j: column_name(estimator, j))
+    return table, None if target is None else _single_column(_to_numpy(target))
+
+
+def in_canonical_format(table: Any) -> Any:
+    """The same table; in a sparse one every entry stands once, with indices as compiled code takes them."""
+    if sparse.issparse(table) and not table.has_canonical_format:
         table = table.copy()
         table.sum_duplicates()
-    table = with_short_indices(table)
-    _check_finite(table, estimator, allow_nan=allow_nan and isinstance(table, np.ndarray))
-    return table, None if target is None else _single_column(_to_numpy(target))
+    return with_short_indices(table)
+
+
+@contextmanager
+def errors_that_name_columns(X: Any, cure: str = _ENCODE) -> Iterator[None]:
+    """Errors of scikit-learn about the values of a table in one line, which names the columns that are at fault."""
+    try:
+        with errors_in_one_line():
+            yield
+    except OverflowError as error:  # of Python's whole numbers, which have no largest one
+        raise ValueError(
+            f"X holds whole numbers beyond {np.finfo(float).max:.2g}, the largest of double precision: give them in "
+            "other units, or their logarithms"
+        ) from error
+    except (ValueError, TypeError) as error:
+        if guilty := non_numeric_columns(X):
+            raise not_numeric(guilty, cure) from error
+        raise
+
+
+def not_numeric(columns: list[str], cure: str = _ENCODE) -> ValueError:
+    """What is said of columns that cannot be read as numbers."""
+    return ValueError(f"{_enumerate_columns(columns)} not numeric; {cure}")
 
 
 @contextmanager
 def errors_in_one_line() -> Iterator[None]:
-    """Errors of scikit-learn about the shape of a table without the table, of which it shows all entries."""
+    """Errors of scikit-learn without their further lines, in which it shows all entries of a table."""
     try:
         yield
     except (ValueError, TypeError) as error:
         first_line, _, more = str(error).partition("\n")
         if more:
-            raise type(error)(f"{first_line.rstrip(':')}. Reshape your data: X needs rows x columns") from error
+            cure = ". Reshape your data: X needs rows x columns" if "2D" in first_line else ""
+            raise type(error)(f"{first_line.rstrip(':.')}{cure}") from error
         raise
 
 
@@ -307,24 +332,44 @@ def _count_infinite(values: np.ndarray) -> int:
     return int(np.isinf(values).sum()) if values.dtype.kind == "f" else 0
 
 
-def _check_frame(X: Any) -> None:
+def check_frame(X: Any, *, allow_dates: bool = False) -> None:
     """Refuse data frames without columns, or with dates, which some libraries would turn into numbers silently."""
     if not nw.dependencies.is_into_dataframe(X):
         return
+    if nw.dependencies.is_pandas_dataframe(X):
+        _check_fill_values(X)
     if nw.dependencies.is_pandas_dataframe(X) and X.shape[1] and all(map(_is_plain_number, pandas_dtypes(X))):
         return  # to look at a million columns one by one takes seconds
     schema = nw.from_native(X, eager_only=True).schema
     if not schema:
         raise ValueError("Found a table with 0 feature(s) (no columns): there is nothing to rank")
+    if allow_dates:
+        return
+    if not any(dtype.is_temporal() for dtype in set(schema.values())):
+        return
     if dates := [shown(name) for name, dtype in schema.items() if dtype.is_temporal()]:
         raise ValueError(f"{_enumerate_columns(dates)} not numeric but dates; {_ENCODE}")
+
+
+def _check_fill_values(frame: Any) -> None:
+    """Refuse sparse columns of pandas that leave out anything but zeros, as sparse tables do."""
+    if all(getattr(dtype, "fill_value", 0) == 0 for dtype in pandas_dtypes(frame)):
+        return
+    guilty = [
+        shown(name)
+        for name, dtype in zip(frame.columns, frame.dtypes, strict=True)
+        if getattr(dtype, "fill_value", 0) != 0
+    ]
+    raise ValueError(
+        f"{_enumerate_columns(guilty)} sparse in X, and what is left out is not zero: give X.sparse.to_dense()"
+    )
 
 
 def _is_plain_number(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
-def _non_numeric_columns(X: Any) -> list[str]:
+def non_numeric_columns(X: Any) -> list[str]:
     """Columns of a table that cannot be read as numbers."""
     if nw.dependencies.is_into_dataframe(X):
         frame = nw.from_native(X, eager_only=True)
@@ -348,6 +393,8 @@ def _is_numeric(values: np.ndarray) -> bool:
         values.astype(float)
     except (ValueError, TypeError):
         return False
+    except OverflowError:  # numbers they are
+        return True
     return True
 
 
@@ -358,7 +405,7 @@ def _enumerate_columns(columns: list[str]) -> str:
     return f"column {named} is" if len(columns) == 1 else f"columns {named} are"
 
 
-def _check_finite(X: Any, estimator: BaseEstimator, *, allow_nan: bool) -> None:
+def check_finite(X: Any, estimator: BaseEstimator, *, allow_nan: bool, suggestion: str | None = None) -> None:
     """One cheap pass; only a table that fails it is searched column by column."""
     values = X.data if sparse.issparse(X) else X
     xp, _ = get_namespace(values)
@@ -377,7 +424,7 @@ def _check_finite(X: Any, estimator: BaseEstimator, *, allow_nan: bool) -> None:
     if allow_nan:
         counts[0] = np.zeros_like(counts[0])
     n_missing, n_infinite = counts
-    if message := describe_non_finite(estimator, n_missing, n_infinite):
+    if message := describe_non_finite(estimator, n_missing, n_infinite, suggestion):
         raise ValueError(message)
 
 
@@ -406,6 +453,8 @@ def _suggestion(estimator: BaseEstimator) -> str:
     if "\n" in code or len(code) > _LONGEST_SUGGESTION:
         code = f"{type(estimator).__name__}()"
     pipeline = f"make_pipeline(SimpleImputer(), {code})"
+    if not hasattr(estimator, "fit"):  # it stands for a function
+        return ": SimpleImputer().fit_transform(X)"
     if not isinstance(estimator, SelectorMixin):
         return f": {pipeline}"
     return f": TableSelector({code}), which also marks where they were, or {pipeline}"

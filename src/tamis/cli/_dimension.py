@@ -147,12 +147,14 @@ def _sentence(table: Table, name: str, found: DimensionEstimator) -> str:
     if not math.isfinite(found.dimension_):
         return f"{extent} have no finite dimension ({name}): all distances that it compares are equal"
     if found.dimension_ == 0:
-        return f"{extent} have dimension 0 ({name}): the rows are copies of each other"
+        return f"{extent} have dimension 0 ({name}): all rows are copies of others"
     error = found.standard_error_
     doubt = "" if error is None else f", standard error {error:.2g}"
-    least = max(1, math.ceil(found.dimension_))
+    spanned = max(1, table.n_rows - 1)
+    least = min(max(1, math.ceil(found.dimension_)), spanned)
     features = "1 feature" if least == 1 else f"{least} features"
-    return f"{extent} have about {found.dimension_:.1f} dimensions ({name}{doubt}): keep at least {features}"
+    limit = "" if found.dimension_ <= spanned else f", though {table.n_rows} rows span {spanned} at most"
+    return f"{extent} have about {found.dimension_:.1f} dimensions ({name}{doubt}){limit}: keep at least {features}"
 
 
 COMMAND = Command(

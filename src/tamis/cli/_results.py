@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _MOST_OF_A_KIND = 3
 _GRAVEST_FIRST = (
     "leak",
+    "rounded",
     "outlying-target",
     "rare-class",
     "telling-missingness",

@@ -17,6 +17,7 @@ from sklearn.utils import column_or_1d
 from tamis._sklearn import Interval, StrOptions, fit_context
 from tamis.base import NothingKeptWarning, interruption, track
 from tamis.base._caller import caller_level
+from tamis.base._rounded_away import check_not_rounded_away
 from tamis.base._validation import (
     check_not_lost_to_rounding,
     check_one_target,
@@ -270,7 +271,10 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         X = self._read_input(X, reset=True)
         row_groups = check_row_groups(row_groups, X)
         self._frame_library = frame_library(X)
+        check_not_rounded_away(X, self.feature_name)
         table = as_numbers(X)
+        self._remember_kinds(table)
+        self._takes_missing = isinstance(table, Source)  # which is encoded
         n_rows = table.n_rows if isinstance(table, Source) else table.shape[0]
         if n_rows < 2:
             raise ValueError(f"Found array with {n_rows} sample(s) while a minimum of 2 is required: add rows")

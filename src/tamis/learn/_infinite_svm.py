@@ -15,12 +15,13 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tamis._sklearn import Interval, StrOptions, check_feature_names_in, fit_context, is_torch_array
 from tamis.base import check_classes_recur, interruption, track
-from tamis.base._raw_input import fill_masked
-from tamis.base._validation import check_table
+from tamis.base._new_rows import check_new_rows
+from tamis.base._raw_input import check_container
+from tamis.base._validation import check_not_lost_to_rounding, check_table
 from tamis.dictionary._base import Dictionary, FiniteDictionary
 from tamis.dictionary._columns import Columns
 from tamis.kernels.arrays.targets import encode_classes
@@ -213,7 +214,7 @@ class InfiniteSVM(CallbackSupportMixin, ClassifierMixin, TransformerMixin, BaseE
         context = self._init_callback_context(max_subtasks=None)
         context.call_on_fit_task_begin(estimator=self)
         signals = self._check_signals(X, y)
-        check_classes_recur(labels := check_labels(y))
+        check_classes_recur(labels := check_labels(y, signals, type(self).__name__))
         self.classes_, codes = encode_classes(labels)
         rng = check_random_state(self.random_state)
         search = self._start_search(signals, codes, rng)
@@ -433,13 +434,15 @@ class InfiniteSVM(CallbackSupportMixin, ClassifierMixin, TransformerMixin, BaseE
         """Training signals: a table as every method takes it, or finite numbers along three axes or more."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        X = fill_masked(self._to_numpy_if_needed(X))
+        X = self._to_numpy_if_needed(check_container(X))
         if is_table(X):
             table, _ = check_table(self, X, y, accept_sparse=self.__sklearn_tags__().input_tags.sparse)
+            check_not_lost_to_rounding(table)
             self.signal_shape_ = table.shape[1:]
             return table
         signals = check_finite_signals(X)
-        check_consistent_length(signals, y)
+        if isinstance(signals, np.ndarray):
+            check_not_lost_to_rounding(signals.reshape(len(signals), -1))
         self.signal_shape_ = tuple(signals.shape[1:])
         self.n_features_in_ = prod(self.signal_shape_)
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
@@ -447,10 +450,9 @@ class InfiniteSVM(CallbackSupportMixin, ClassifierMixin, TransformerMixin, BaseE
 
     def _check_new_signals(self, X: Any) -> Any:
         """Signals like those of training."""
-        X = fill_masked(self._to_numpy_if_needed(X))
-        if is_table(X) and len(self.signal_shape_) == 1:
-            accept_sparse = ("csc", "csr") if self.__sklearn_tags__().input_tags.sparse else False
-            return validate_data(self, X, reset=False, accept_sparse=accept_sparse, dtype=[np.float64, np.float32])
+        X = self._to_numpy_if_needed(check_container(X))
+        if len(self.signal_shape_) == 1 and not is_torch_array(X):
+            return check_new_rows(self, X, accept_sparse=self.__sklearn_tags__().input_tags.sparse)
         signals = check_finite_signals(X)
         if tuple(signals.shape[1:]) != tuple(self.signal_shape_):
             raise ValueError(

@@ -7,13 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import ClassifierTags, RegressorTags, Tags, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tamis.base._summary import as_frame
-from tamis.base._validation import check_one_target, column_name, frame_library
+from tamis.base._validation import check_one_target, column_name, describe_non_finite, frame_library
 from tamis.learn._bias_corrected import Estimate
 from tamis.learn._fold_work import decision_values
 from tamis.learn._metrics import find_metric
@@ -42,7 +41,7 @@ def _has_method(name: str) -> Any:
     return check
 
 
-class KeptColumnsPredictor(SelectorMixin, ReadsTables):
+class KeptColumnsPredictor(ReadsTables):
     """Base of a selector whose ``estimator_`` was fitted on the columns that it keeps, as they are in the table."""
 
     _accepts_sparse: ClassVar[bool] = True
@@ -58,6 +57,7 @@ class KeptColumnsPredictor(SelectorMixin, ReadsTables):
     n_features_: int
     task_: str
     _frame_library: str | None
+    _takes_missing: bool  # of the columns that are kept
 
     def feature_name(self, j: int) -> str:
         """What people call source column ``j``, after ``fit``."""
@@ -81,6 +81,7 @@ class KeptColumnsPredictor(SelectorMixin, ReadsTables):
         """
         check_is_fitted(self)
         X = self._read_input(X, reset=False)
+        self._check_kinds(X, np.flatnonzero(self.support_))
         if (isinstance(X, Mapping) and not sparse.issparse(X)) or frame_library(X):
             return take_columns(X, np.flatnonzero(self.support_))
         return self._transform(X)
@@ -89,11 +90,23 @@ class KeptColumnsPredictor(SelectorMixin, ReadsTables):
         """The kept columns, as ``estimator_`` is given them."""
         check_is_fitted(self)
         X = self._read_input(X, reset=False)
+        self._check_kinds(X, np.flatnonzero(self.support_))
+        if not self._takes_missing:
+            self._check_none_missing(X)
         if isinstance(X, np.ndarray) and "feature_names_in_" in vars(self):  # fit was given names, which encoders go by
             X = dict(zip(self.feature_names_in_.tolist(), X.T, strict=True))
         if self.n_features_:
             return take_columns(X, np.flatnonzero(self.support_))
         return np.zeros((read_source(X).n_rows if not hasattr(X, "shape") else X.shape[0], 1))
+
+    def _check_none_missing(self, X: Any) -> None:
+        """Refuse missing values in kept columns, where ``fit`` was given none and no model knows what to do."""
+        places, n_missing = np.flatnonzero(self.support_), np.zeros(self.n_features_in_, dtype=np.int64)
+        if sparse.issparse(X) or not places.size:
+            return
+        n_missing[places] = read_source(take_columns(X, places)).n_missing()
+        if message := describe_non_finite(self, n_missing, np.zeros_like(n_missing), ": fit was given none"):
+            raise ValueError(message)
 
     @available_if(_can_predict)
     def predict(self, X: Any) -> np.ndarray:

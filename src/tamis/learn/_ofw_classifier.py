@@ -6,14 +6,16 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tamis._sklearn import HasMethods, Interval, StrOptions, check_n_features, fit_context
-from tamis.base._raw_input import fill_masked
+from tamis.base._new_rows import check_new_rows
+from tamis.base._target_values import check_holds_classes
+from tamis.base._validation import check_table
 from tamis.kernels.arrays.targets import encode_classes
 from tamis.rank.stochastic._ofw import LEARNERS, OFW, make_learner
 from tamis.rank.stochastic._subset_ensemble import fit_ensemble
@@ -95,13 +97,13 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        table, labels = check_table(self, X, y, accept_sparse=True)
+        assert labels is not None  # else it was refused
+        check_holds_classes(labels, type(self).__name__)
         rng = check_random_state(self.random_state)
-        self.ofw_ = self._learn_probability(X, y, rng)
-        dtypes = [np.float64, np.float32]
-        X, y = validate_data(self, fill_masked(X), fill_masked(y), accept_sparse=("csc", "csr"), dtype=dtypes)
-        check_n_features(self.ofw_, X, reset=False)
-        check_classification_targets(y)
-        self.classes_, codes = encode_classes(y)
+        self.ofw_ = self._learn_probability(X, y, rng)  # which knows the columns by the names that X has
+        check_n_features(self.ofw_, table, reset=False)
+        self.classes_, codes = encode_classes(labels)
         subsets = self.ofw_._draw_columns(self.n_classifiers, rng)
         self.subsets_ = subsets[0] if self.ofw_.groups is None else [np.unique(row) for each in subsets for row in each]
         estimator = self.ofw_.estimator if self.estimator is None else self.estimator
@@ -109,7 +111,7 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
             estimator = "svm"  # 50 votes cost little, where thousands of subsets were compared to find the features
         with make_learner(estimator, self.ofw_.n_jobs, self.classes_.size) as learner:
             self._ensemble = fit_ensemble(
-                learner, X, codes, self.classes_.size, subsets, standardize=self.ofw_.standardize
+                learner, table, codes, self.classes_.size, subsets, standardize=self.ofw_.standardize
             )
         return self
 
@@ -137,8 +139,8 @@ class OFWClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        X = validate_data(self, fill_masked(X), accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        votes = self._ensemble.predict(X)
+        X = check_new_rows(self, X, accept_sparse=True)
+        votes = self._ensemble.predict(X.tocsr() if sparse.issparse(X) else X)
         return np.stack([(votes == code).mean(axis=0) for code in range(self.classes_.size)], axis=1)
 
     def predict(self, X: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 
 from tamis.base import check_classes_recur, split_rows
 from tamis.kernels.arrays.missing import has_missing
-from tamis.kernels.arrays.targets import encode_classes, infer_task
+from tamis.kernels.arrays.targets import check_varies, encode_classes, infer_task
 from tamis.table._source import read_source
 
 _N_PARTITIONS = 5
@@ -40,8 +40,7 @@ def encode_labels(labels: np.ndarray, task: str) -> tuple[np.ndarray | None, np.
     if labels.dtype.kind not in "fiub":
         raise ValueError("y holds labels, not numbers; use task='classification' for classes")
     values = labels.astype(float)
-    if np.ptp(values) == 0:
-        raise ValueError(f"y is constant ({values[0]:g}): there is nothing to explain")
+    check_varies(labels, values)
     with np.errstate(over="ignore", under="ignore"):
         variance = float(np.var(values))
     if not _LEAST_VARIANCE < variance < 1 / _LEAST_VARIANCE:

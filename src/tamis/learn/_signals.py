@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array
 
-from tamis._sklearn import array_namespace, check_y, is_torch_array
-from tamis.base._raw_input import check_container
+from tamis._sklearn import array_namespace, is_torch_array
+from tamis.base._target_values import check_holds_classes
+from tamis.base._validation import check_classes, errors_that_name_columns
 
 
 def is_table(X: Any) -> bool:
@@ -18,22 +17,27 @@ def is_table(X: Any) -> bool:
     return not is_torch_array(X) and (len(X.shape) if hasattr(X, "shape") else np.asarray(X).ndim) < 3
 
 
-def check_labels(y: Any) -> np.ndarray:
-    """One class per signal."""
-    labels = column_or_1d(np.asarray(y.cpu()) if is_torch_array(y) else y, warn=True)
-    labels = check_y(labels, y_numeric=False)
-    check_classification_targets(labels)
+def check_labels(y: Any, signals: Any, name: str) -> np.ndarray:
+    """One class per signal; ``name`` is that of the method."""
+    labels = check_classes(y, signals)
+    check_holds_classes(labels, name)
     return labels
 
 
 def check_finite_signals(X: Any) -> Any:
     """Floating-point signals of any shape, numpy or torch, all finite; else the first that is not is named."""
     if is_torch_array(X):
-        X, is_finite = _read_tensor(check_container(X))
+        X, is_finite = _read_tensor(X)
     else:
-        X = check_array(
-            X, allow_nd=True, ensure_2d=False, dtype=[np.float64, np.float32], ensure_all_finite=False, input_name="X"
-        )
+        with errors_that_name_columns(X):
+            X = check_array(
+                X,
+                allow_nd=True,
+                ensure_2d=False,
+                dtype=[np.float64, np.float32],
+                ensure_all_finite=False,
+                input_name="X",
+            )
         is_finite = np.isfinite(X).reshape(len(X), -1).all(axis=1)
     guilty = np.flatnonzero(~is_finite)
     if guilty.size:

@@ -41,7 +41,8 @@ class IntrinsicDimension(StoppingRule, name="intrinsic-dimension"):
 
     Notes
     -----
-    Works with any ranker, without a target. At least one feature is kept, and at most all that were ranked. Cost: one
+    Works with any ranker, without a target. At least one feature is kept, and at most all that were ranked; a dimension
+    beyond what the rows span, one less than there are, counts as that. Cost: one
     search of two neighbors, O(n^2 D) in blocks; sparse tables stay sparse, Array-API ones on their device.
     ``sample_weight`` is not looked at: rows count once each, those of weight zero not.
     With a dictionary, the dimension is that of the variables and not of the features made of them.
@@ -100,9 +101,12 @@ class IntrinsicDimension(StoppingRule, name="intrinsic-dimension"):
         dimension = self._measure(X, rng)
         if not np.isfinite(dimension):
             return StopDecision(ranked, f"the data have no finite dimension ({name}): kept all {ranked} ranked")
-        asked = max(1, ceil_count(self.multiple * dimension))
+        spanned = X.shape[0] - 1
+        asked = max(1, ceil_count(self.multiple * min(dimension, spanned)))
         kept = min(asked, ranked)
         reason = f"the data have about {dimension:.1f} dimensions ({name})"
+        if dimension > spanned:
+            reason += f", though {X.shape[0]} rows span {spanned} at most"
         if self.multiple != 1:
             reason += f", times {self.multiple:g}"
         reason += f": kept {kept}" if kept == asked else f": kept all {ranked} ranked, though {asked} were asked for"

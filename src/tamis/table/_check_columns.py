@@ -10,7 +10,7 @@ import numpy as np
 from tamis.kernels.arrays.blocks import blocks
 from tamis.table._encode_levels import is_identifier
 from tamis.table._findings import Finding
-from tamis.table._source import Source
+from tamis.table._source import Source, constant_in_words
 from tamis.table._tails import find_heavy_tails
 
 _NEAR_COPY = 0.999  # absolute correlation
@@ -58,7 +58,12 @@ def skipped_columns(source: Source) -> list[str]:
 def _constants(source: Source, n_missing: np.ndarray) -> Iterator[Finding]:
     low, high = np.fmin.reduce(source.numbers, axis=0), np.fmax.reduce(source.numbers, axis=0)
     for i in np.flatnonzero((low == high) & (n_missing[source.places] == 0)).tolist():
-        yield Finding("constant", source.names[source.places[i]], f"is {low[i]:g} in every row; it is not ranked")
+        place = int(source.places[i])
+        if place in source.rounded:
+            sentence = f"holds {constant_in_words(source, place, low[i])}; it is not ranked"
+            yield Finding("rounded", source.names[place], sentence)
+        else:
+            yield Finding("constant", source.names[place], f"is {low[i]:g} in every row; it is not ranked")
     for j, column in source.levels.items():
         if column.counts.max(initial=0) == source.n_rows:
             value = str(column.levels[int(column.counts.argmax())])

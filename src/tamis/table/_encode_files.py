@@ -21,6 +21,7 @@ from tamis.table._encoded import Encoded
 from tamis.table._source import Source
 
 _DAY = 86_400e6  # microseconds
+_LARGEST_WHOLE = 2.0**53  # up to which double precision holds all whole numbers
 
 
 @dataclass
@@ -102,6 +103,8 @@ class ColumnProfile:
                 return f"text of more than {MOST_LEVELS} levels, which needs the rows in memory"
             return f"constant ({self.words[0]!r} in every row)" if len(self.levels) == 1 else ""
         if self.lowest == self.highest and not self.n_missing:
+            if abs(self.lowest) >= _LARGEST_WHOLE:
+                return f"{self.lowest:g} in every row once rounded: where rows differ by less, subtract an offset"
             return f"constant ({self.lowest:g} in every row)"
         return ""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tamis.table._encoded import Block, Part, Wishes
-from tamis.table._source import Source, count_missing
+from tamis.table._source import Source, constant_in_words, count_missing
 from tamis.table._tails import compress_tails, find_heavy_tails
 
 _COMPRESSED = "heavy tails, by the inverse hyperbolic sine of the distance from the median"
@@ -33,7 +33,7 @@ def encode_numbers(source: Source, wishes: Wishes) -> Part:
     is_empty, is_single = n_missing == source.n_rows, low == high
     varies = ~is_empty & (~is_single | (n_missing > 0))
     not_ranked = {
-        int(places[i]): "every value is missing" if is_empty[i] else f"constant ({low[i]:g} in every row)"
+        int(places[i]): "every value is missing" if is_empty[i] else constant_in_words(source, int(places[i]), low[i])
         for i in np.flatnonzero(~varies)
     }
     sentences = {j: _HOW_READ.get(source.read_as.get(j, ""), "number, as it is") for j in places[varies].tolist()}

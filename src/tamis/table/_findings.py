@@ -8,6 +8,7 @@ from dataclasses import dataclass
 # Every code, and what to do about it.
 CODES = {
     "constant": "drop the column: it cannot tell rows apart",
+    "rounded": "subtract an offset, such as the smallest value",
     "copy": "keep one of the two",
     "near-copy": "keep one of the two, or expect either to be kept by chance",
     "identifier": "drop the column, or split it into parts that rows share",

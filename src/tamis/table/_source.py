@@ -9,6 +9,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
+from tamis.base._rounded_away import rounded_away
 from tamis.table._values import Column, Levels, Moments, Numbers, Unreadable, read_array, read_series
 
 _MOST_NAMED = 5
@@ -37,6 +38,8 @@ class Source:
         How the dates of a column of ``moments`` are written, where they stand as text: "written day/month/year".
     unreadable : dict
         What else columns hold.
+    rounded : frozenset of int
+        Columns of whole numbers that differ, and are all the same in ``numbers``.
     """
 
     names: list[str]
@@ -48,6 +51,7 @@ class Source:
     moments: dict[int, np.ndarray] = field(default_factory=dict)
     written: dict[int, str] = field(default_factory=dict)
     unreadable: dict[int, str] = field(default_factory=dict)
+    rounded: frozenset[int] = frozenset()
 
     @property
     def n_columns(self) -> int:
@@ -78,12 +82,13 @@ class Source:
 def read_source(X: Any) -> Source:
     """Read a data frame, a mapping from names to arrays, or a two-dimensional array."""
     if nw.dependencies.is_into_dataframe(X):
-        return _read_frame(nw.from_native(X, eager_only=True))
+        return replace(_read_frame(nw.from_native(X, eager_only=True)), rounded=frozenset(rounded_away(X)))
     if isinstance(X, Mapping):
         return _read_mapping(X)
     names = [f"x{j}" for j in range(X.shape[1])]
     if X.dtype.kind in "fiu":
-        return _collect(names, X.shape[0], np.arange(X.shape[1]), X, {})
+        source = _collect(names, X.shape[0], np.arange(X.shape[1]), X, {})
+        return replace(source, rounded=frozenset(rounded_away(X)))
     return _collect(
         names, X.shape[0], np.empty(0, dtype=int), None, {j: read_array(X[:, j]) for j in range(X.shape[1])}
     )
@@ -137,7 +142,9 @@ def _read_mapping(columns: Mapping[Any, Any]) -> Source:
     columns_of_numbers = [values for values in arrays.values() if values.dtype.kind in "fiu"]
     others = {j: read_array(values) for j, values in enumerate(arrays.values()) if values.dtype.kind not in "fiu"}
     table = np.column_stack(columns_of_numbers) if numeric else None
-    return _collect(list(arrays), n_rows, np.array(numeric, dtype=int), table, others)
+    source = _collect(list(arrays), n_rows, np.array(numeric, dtype=int), table, others)
+    is_rounded = [j for j, values in enumerate(arrays.values()) if rounded_away(values[:, None])]
+    return replace(source, rounded=frozenset(is_rounded))
 
 
 def _collect(
@@ -178,6 +185,23 @@ def _check_no_infinity(source: Source) -> None:
         raise ValueError(
             f"Input X contains infinity: {infinite.sum()} values in {enumerate_names(guilty)}; replace or drop them"
         )
+
+
+def held_otherwise(name: str, kind: str) -> ValueError:
+    """What is said of a column whose values do not go with those of ``fit``, which were numbers or dates."""
+    return ValueError(
+        f"column '{name}' held {kind} in fit, and holds something else now: mend it, or leave it out of fit"
+    )
+
+
+def constant_in_words(source: Source, place: int, value: float) -> str:
+    """How a column of numbers that are all the same came to that."""
+    if place in source.rounded:
+        return (
+            f"different whole numbers, so large that double precision rounds them to {value:g}: subtract an offset, "
+            "such as the smallest"
+        )
+    return f"constant ({value:g} in every row)"
 
 
 def named(source: Source, places: Sequence[int]) -> str:

@@ -12,7 +12,7 @@ from tamis._sklearn import StrOptions, fit_context
 from tamis.table._encode_levels import MOST_LEVELS, is_identifier
 from tamis.table._encode_numbers import has_indicator, medians
 from tamis.table._ordered_means import ordered_means
-from tamis.table._source import Source, count_missing, read_source
+from tamis.table._source import Source, count_missing, held_otherwise, read_source
 from tamis.table._target import read_target, target_columns
 
 _LEAST_ROWS, _LEAST_SHARE = 5, 0.01  # of a level that has a column of its own
@@ -254,7 +254,7 @@ def _numbers_at(source: Source, places: np.ndarray) -> np.ndarray:
         if place in at:
             values[:, i] = source.numbers[:, at[place]]
         elif source.n_missing()[place] < source.n_rows:
-            raise ValueError(f"column '{source.names[place]}' held numbers in fit, and holds something else now")
+            raise held_otherwise(source.names[place], "numbers")
     return values
 
 
@@ -262,7 +262,7 @@ def _moments_at(source: Source, place: int) -> np.ndarray:
     if place in source.moments:
         return source.moments[place].astype("datetime64[us]")
     if source.n_missing()[place] < source.n_rows:
-        raise ValueError(f"column '{source.names[place]}' held dates in fit, and holds something else now")
+        raise held_otherwise(source.names[place], "dates")
     return np.full(source.n_rows, np.datetime64("NaT"), dtype="datetime64[us]")
 
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.base import clone
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,7 +41,7 @@ from tamis.table._summary import summary_by_source
 from tamis.table._target import read_target
 
 
-class TableSelector(SelectorMixin, ReadsTables):
+class TableSelector(ReadsTables):
     r"""Select the columns of a table of mixed types with any ranker.
 
     Source column :math:`j` of the table, whatever it holds, is encoded as numbers :math:`Z_j` of one or more columns;
@@ -180,6 +179,7 @@ class TableSelector(SelectorMixin, ReadsTables):
         if ranker.supervised and not ranker._takes_several_targets():
             check_one_target(ranker, y)
         weight = check_weights(sample_weight, source.numbers)
+        self._remember_kinds(source)
         encoded = self._encode(X, source, y, ranker, None if weight is None else np.flatnonzero(weight))
         self._frame_library = frame_library(X)
         return self._fit_encoded(ranker, source, encoded, y, sample_weight, row_groups)
@@ -192,6 +192,7 @@ class TableSelector(SelectorMixin, ReadsTables):
             raise ValueError(f"{what} needs all rows in memory, and X is read in blocks: leave it out")
         source, encoded = encode_dask(X) if is_dask(X) else encode_files(X, refuse_missing=self.missing == "error")
         self.n_features_in_ = len(source.names)
+        self._kinds = {}  # of files, whose columns have a type that holds for all rows
         if isinstance(X, FileTable) or encoded.table.column_names is not None:
             self.feature_names_in_ = np.array(source.names, dtype=object)
         self._frame_library = None
@@ -314,7 +315,8 @@ class TableSelector(SelectorMixin, ReadsTables):
         Parameters
         ----------
         X : data frame, mapping or array of shape (n_samples, n_features)
-            Like the one given to ``fit``.
+            Like the one given to ``fit``: kept columns that held numbers or dates there hold such, or nothing. Text may
+            be any.
 
         Returns
         -------
@@ -326,6 +328,7 @@ class TableSelector(SelectorMixin, ReadsTables):
         if is_dask(X):
             return take_dask_columns(self, X, self.support_)
         X = self._read_input(X, reset=False)
+        self._check_kinds(X, np.flatnonzero(self.support_))
         if isinstance(X, Mapping) or nw.dependencies.is_into_dataframe(X):
             return take_columns(X, np.flatnonzero(self.support_))
         return self._transform(X)

@@ -179,8 +179,16 @@ def _looked_up(values: Sequence[Any], distinct: list[Any]) -> np.ndarray:
 def _floats(values: Sequence[Any]) -> np.ndarray:
     try:
         return np.array(values, dtype=float)  # None becomes NaN
-    except (TypeError, ValueError):  # other missing values
-        return np.array([np.nan if is_missing(value) else float(value) for value in values], dtype=float)
+    except (TypeError, ValueError, OverflowError):  # other missing values, or whole numbers that are too large
+        return np.array([np.nan if is_missing(value) else _float(value) for value in values], dtype=float)
+
+
+def _float(value: Any) -> float:
+    """A number in double precision; infinite where it is too large for that, as text such as "1e400" is, too."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
 
 
 def _moments(values: Sequence[Any]) -> np.ndarray:

@@ -127,13 +127,32 @@ def encode_target(y: np.ndarray, task: str = "auto") -> Target:
         if y.dtype.kind not in "fiub":
             raise ValueError("y holds labels, not numbers; use task='classification' for classes")
         values = y.astype(float)
-        if np.all(values == values[0]):
-            raise ValueError(f"y is constant ({values[0]:g}): there is nothing to explain")
+        check_varies(y, values)
         return Target(values[:, None])
     classes, codes = encode_classes(y)
     if classes.size == 2:
         return Target(2.0 * codes[:, None] - 1.0, classes)
     return Target((codes[:, None] == np.arange(classes.size)).astype(float), classes)
+
+
+def check_varies(y: np.ndarray, values: np.ndarray) -> None:
+    """Refuse a quantity that is the same in every row, or that double precision rounds to a single value.
+
+    Parameters
+    ----------
+    y : ndarray
+        As it was given.
+    values : ndarray
+        The same in double precision.
+    """
+    if not np.all(values == values[0]):
+        return
+    if np.any(y != y[0]):
+        raise ValueError(
+            f"y holds different whole numbers, so large that double precision rounds them to {values[0]:g}: subtract "
+            "an offset, y - y.min()"
+        )
+    raise ValueError(f"y is constant ({values[0]:g}): there is nothing to explain")
 
 
 def _several_quantities(y: np.ndarray, task: str) -> np.ndarray:

@@ -59,7 +59,7 @@ def warn_of_copies(distances: np.ndarray, discard: float) -> None:
     if n_copied > discard * len(distances) and distances.any():
         warnings.warn(
             f"{n_copied} of {len(distances)} samples are copies of others, more than the share of {discard:g} that is "
-            "discarded: the dimension comes out low; drop the copies first",
+            "discarded: the dimension comes out low; drop the copies first, np.unique(X, axis=0)",
             UserWarning,
             stacklevel=2,
         )

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tamis._sklearn import HasMethods, Interval, StrOptions, check_feature_names_in
 from tamis.base import GROUPS_CONSTRAINT, Candidates, DictionaryCandidates, SequentialRanker, Step, WeightedRanker
-from tamis.base._raw_input import fill_masked
+from tamis.base._new_rows import check_new_rows
 from tamis.base._validation import known_names
 from tamis.engine import CompressedColumns, RowBlocks
 from tamis.kernels.arrays.columns import Columns
@@ -270,9 +270,7 @@ class LeastSquaresRanker(SubproblemMixin, WeightedRanker, SequentialRanker):
         if self.dictionary is None:
             return super().transform(X)
         check_is_fitted(self)
-        accept_sparse = ("csc", "csr") if _takes_sparse(self.dictionary) else False
-        X = fill_masked(X)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], accept_sparse=accept_sparse)
+        X = check_new_rows(self, X, accept_sparse=_takes_sparse(self.dictionary))
         return self.dictionary_.compute(X, self.get_support(indices=True))
 
     def inverse_transform(self, X: Any) -> Any:
