@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,9 +23,11 @@ from tamis.engine._arrow_types import (
     as_decimal,
     as_schema,
     common_schema,
+    decoded_parts,
     has_fixed_width,
     is_whole,
     join_batches,
+    longest_listed,
     kind_of,
     to_numpy,
     with_types,
@@ -36,6 +39,7 @@ _MOST_BLOCK_BYTES = 2**26  # larger blocks are not faster
 _FEWEST_ROWS = 256
 _STREAM_BYTES = 2**20  # read of a file at a time
 _ROWS_OF_TEXT = 1024  # decoded at a time where columns are of no fixed width: only then it is known what they take
+_LONG = 2**12  # bytes of a text, of which so many rows take no more than a few MB
 _TEXT = (".csv", ".tsv")
 
 T = TypeVar("T")
@@ -238,7 +242,8 @@ class FileTable:
         """Batches of one file; what text takes is known when it is decoded, a few rows at a time."""
         if all(has_fixed_width(self.schema.field(name).type) for name in columns):
             return self._reader.batches(path, self.layout, self.schema, columns, n_rows)
-        parts = self._reader.batches(path, self.layout, self.schema, columns, min(n_rows, _ROWS_OF_TEXT))
+        read = self._reader.batches(path, self.layout, self.schema, columns, min(n_rows, _ROWS_OF_TEXT))
+        parts = (part for batch in read for part in decoded_parts(batch, self.schema, self._bytes_per_block))
         return join_batches(parts, n_rows, self._bytes_per_block)
 
     def _check_unchanged(self, path: Path) -> None:
@@ -420,15 +425,34 @@ class _Parquet(_Reader):
             return file.metadata.num_rows
 
     def batches(self, path: Path, layout: TextLayout, schema: Any, columns: list[str], n_rows: int) -> Iterator[Any]:
-        with self._open(path) as file:
+        coded = self._long_listed(path, [name for name in columns if kind_of(schema.field(name).type) == "text"])
+        with self._open(path, coded) as file:
             yield from file.iter_batches(batch_size=n_rows, columns=columns)
 
+    def _long_listed(self, path: Path, names: Sequence[str]) -> list[str]:
+        """Columns of long texts that are listed once, so that rows of them decoded may be thousands of times the file.
+
+        They are read as codes, which takes longer where most texts differ.
+        """
+        if not names:
+            return []
+        found: set[str] = set()
+        with self._open(path, names) as file:
+            for place in range(file.num_row_groups):
+                for batch in islice(file.iter_batches(batch_size=1, row_groups=[place], columns=list(names)), 1):
+                    found |= {
+                        name
+                        for name in names
+                        if longest_listed(batch.column(batch.schema.get_field_index(name))) > _LONG
+                    }
+        return sorted(found)
+
     @staticmethod
-    def _open(path: Path) -> Any:
+    def _open(path: Path, coded: Sequence[str] = ()) -> Any:
         from pyarrow import parquet
 
         # a stream and no buffers of whole row groups: a file may be one row group
-        return parquet.ParquetFile(path, pre_buffer=False, buffer_size=_STREAM_BYTES)
+        return parquet.ParquetFile(path, pre_buffer=False, buffer_size=_STREAM_BYTES, read_dictionary=list(coded))
 
 
 class _Arrow(_Reader):
