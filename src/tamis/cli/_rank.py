@@ -30,6 +30,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, env: Environment) -> int:
+    from tamis.cli._destinations import check_apart
     from tamis.cli._fit import (
         check_options,
         exit_code,
@@ -47,6 +48,8 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
 
     method = method_class(args.method, args.given)
     ranker = make_ranker(method, None, Settings(args.param, args.seed, args.jobs, args.task))
+    written = {"--param checkpoint": ranker.get_params(deep=False).get("checkpoint")}
+    check_apart(written, args.file, several=args.glob, env=env)
     check_options(args, ranker)
     table = load(args, env, ranker)
     if args.top is not None and (isinstance(table, LargeTable) or table.is_numeric()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,15 +20,13 @@ from tamis.cli._polars import require_polars, to_polars
 from tamis.cli._table import Table
 
 
-def check_destination(path: Path, sources: Sequence[Path]) -> None:
+def check_destination(path: Path) -> None:
     """Refuse what could not be written, before any work is done."""
     suffix = path.suffix.lower()
     known = (*_SEPARATORS, *_WRITERS)
     if suffix not in known:
         raise ValueError(f"--out {path}: '{suffix}' is none of {', '.join(known)}")
     check_place(path, "--out")
-    if path.exists() and any(source.exists() and path.samefile(source) for source in sources):
-        raise ValueError(f"--out {path}: it is the file to read")
     if suffix in (".parquet", *_ARROW):
         require_polars(f"writing {suffix}")
 

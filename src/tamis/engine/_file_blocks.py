@@ -27,8 +27,8 @@ from tamis.engine._arrow_types import (
     has_fixed_width,
     is_whole,
     join_batches,
-    longest_listed,
     kind_of,
+    longest_listed,
     to_numpy,
     with_types,
 )
