@@ -1,4 +1,4 @@
-"""Files that a command writes: never one that it reads, never two to one place, and nothing lost where writing fails."""
+"""Files that a command writes: none that it reads, no two to one place, and nothing lost where writing fails."""
 
 import io
 import os

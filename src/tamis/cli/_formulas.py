@@ -13,8 +13,11 @@ from tamis.cli._frame import kind
 
 TEXT_FILES = (".csv", ".tsv")
 _MARK = "'"
-_START = r"^[=+\-@\t\r\n]"
-_NUMBER = r"^[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?$"
+_BLANKS = (
+    "[ \u00a0\u2000-\u200b\u202f\u205f\u3000\ufeff]*"  # which spreadsheets pass over, in the spelling of all engines
+)
+_START = rf"^[\t\r\n]|^{_BLANKS}[=+\-@＝＋－＠\t\r\n]"  # noqa: RUF001  # full-width forms are taken for the others
+_NUMBER = rf"^{_BLANKS}[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?{_BLANKS}$"
 _starts, _is_number = re.compile(_START), re.compile(_NUMBER.strip("^$"))
 
 

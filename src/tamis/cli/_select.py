@@ -127,12 +127,14 @@ def _tell_people(
     args: argparse.Namespace, env: Environment, selector: Any, table: Any, features: Sequence[Any]
 ) -> None:
     from tamis.cli._fit import say_what_was_done
-    from tamis.cli._render import feature_table
+    from tamis.cli._render import MOST_SHOWN, feature_table
     from tamis.cli._results import curve_label
 
     say_what_was_done(selector, table, env)
     if args.out is None:
-        env.emit(feature_table(features, curve=curve_label(selector)))
+        env.emit(feature_table(features[:MOST_SHOWN], curve=curve_label(selector)))
+        if len(features) > MOST_SHOWN:
+            env.say(f"{len(features) - MOST_SHOWN} more are kept: --json tells all, and --out FILE writes them")
     env.say(f"kept {len(features)} of {table.n_features} features: {selector.stop_.reason}")
     if args.out is not None:
         names = enumerate_names([feature.name for feature in features])

@@ -41,6 +41,7 @@ _STREAM_BYTES = 2**20  # read of a file at a time
 _ROWS_OF_TEXT = 1024  # decoded at a time where columns are of no fixed width: only then it is known what they take
 _LONG = 2**12  # bytes of a text, of which so many rows take no more than a few MB
 _TEXT = (".csv", ".tsv")
+_TOO_LONG = ("straddling object", "header is larger than block size")  # as pyarrow says it
 
 T = TypeVar("T")
 
@@ -81,7 +82,18 @@ def _named(path: Path) -> Iterator[None]:
     try:
         yield
     except (arrow().ArrowException, OSError) as error:
-        raise ValueError(f"cannot read {path}: {str(error).partition(chr(10))[0]}") from error
+        raise ValueError(f"cannot read {path}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    """What went wrong; a line of text that is too long is told as such."""
+    said = str(error).partition("\n")[0]
+    if any(words in said for words in _TOO_LONG):
+        return (
+            f"a line is longer than {_STREAM_BYTES // 2**20} MB, and blocks hold whole lines: see that the file has "
+            "line ends and no quote is left open, or read it at once, with as much memory as it takes"
+        )
+    return said
 
 
 class FileTable:
@@ -254,7 +266,7 @@ class FileTable:
 
     def _in_words(self, error: Exception) -> str:
         """What went wrong, with the name of the column of text that pyarrow knows by its number."""
-        said = str(error).partition("\n")[0]
+        said = _first_line(error)
         found = re.search(r"In CSV column #(\d+): ", said)
         if found is None or int(found[1]) >= len(self.schema.names):
             return said
