@@ -6,7 +6,7 @@ import glob
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
@@ -41,6 +41,7 @@ _STREAM_BYTES = 2**20  # read of a file at a time
 _ROWS_OF_TEXT = 1024  # decoded at a time where columns are of no fixed width: only then it is known what they take
 _LONG = 2**12  # bytes of a text, of which so many rows take no more than a few MB
 _TEXT = (".csv", ".tsv")
+_CSV_COLUMN = re.compile(r"In CSV column #(\d+): ")
 _TOO_LONG = ("straddling object", "header is larger than block size")  # as pyarrow says it
 
 T = TypeVar("T")
@@ -267,7 +268,7 @@ class FileTable:
     def _in_words(self, error: Exception) -> str:
         """What went wrong, with the name of the column of text that pyarrow knows by its number."""
         said = _first_line(error)
-        found = re.search(r"In CSV column #(\d+): ", said)
+        found = _CSV_COLUMN.search(said)
         if found is None or int(found[1]) >= len(self.schema.names):
             return said
         name = self.schema.names[int(found[1])]
@@ -301,14 +302,52 @@ class FileTable:
         self.count(map(len, parts))
         return np.concatenate(parts) if parts else np.empty(0)
 
+    def as_written(self, columns: Sequence[str], *, dates_as_text: bool) -> FileTable:
+        """The same rows with columns of text typed as they are written: whole numbers as such, dates perhaps as text.
+
+        Whether all numbers of a column are whole takes passes over the file, most of which end early.
+        """
+        if self.suffix not in _TEXT:
+            return self
+        pa = arrow()
+        dates = [name for name in columns if dates_as_text and self.kind(name) == "date"]
+        whole = self._whole_at_first([name for name in columns if self.schema.field(name).type == pa.float64()])
+        while True:
+            part = self._retyped(dict.fromkeys(dates, pa.string()) | dict.fromkeys(whole, pa.int64()))
+            try:
+                for _ in part.batches(whole, self.rows_per_block(len(whole))) if whole else ():
+                    pass
+                return part
+            except ValueError as error:
+                found = _CSV_COLUMN.search(str(error.__cause__))
+                name = None if found is None else self.schema.names[int(found[1])]
+                if name not in whole:
+                    raise
+                whole.remove(name)  # a cell of it is no whole number
+
+    def _whole_at_first(self, columns: list[str]) -> list[str]:
+        """Those columns in whose first rows all numbers are whole."""
+        for batch in self.batches(columns, _ROWS_OF_TEXT) if columns else ():
+            first = [to_numpy(column) for column in batch.columns]
+            return [
+                name
+                for name, values in zip(columns, first, strict=True)
+                if np.all(np.isnan(values) | (values == np.round(values)))
+            ]
+        return []
+
+    def _retyped(self, types: Mapping[str, Any]) -> FileTable:
+        """The same with other types for some columns, as cells are read."""
+        part = copy(self)
+        part.schema = arrow().schema([(field.name, types.get(field.name, field.type)) for field in self.schema])
+        return part
+
     def _arrow_column(self, name: str) -> list[Any]:
         """All rows of one column, in batches; text in which all numbers are whole as such."""
-        place, pa = self.schema.get_field_index(name), arrow()
+        pa = arrow()
         if self.suffix in _TEXT and self.schema.field(name).type == pa.float64():
-            whole = copy(self)
-            whole.schema = self.schema.set(place, pa.field(name, pa.int64()))
             try:
-                return whole._arrow_column(name)
+                return self._retyped({name: pa.int64()})._arrow_column(name)
             except ValueError as error:
                 if not isinstance(error.__cause__, pa.ArrowInvalid):  # a cell that is no whole number
                     raise
