@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
+from pyarrow import feather, parquet
 from scipy import io as scipy_io
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
@@ -275,6 +277,52 @@ def test_text_that_a_file_lists_once_is_held_once(tmp_path, usual):
     ending = tamis("rank", "texts.parquet", "--target", "y", "--quiet", "--json", cwd=tmp_path)
     assert ending.code == 0, ending.stderr
     assert ending.peak < usual + BESIDE
+
+
+def _write_listed(path, n_rows=3000):
+    """A text that the file lists once, for all rows or for half of them, and that takes gigabytes row by row."""
+    rng = np.random.default_rng(0)
+    codes = {"same": np.zeros(n_rows, np.int32), "level": rng.integers(0, 2, n_rows, dtype=np.int32)}
+    texts = pa.array(["z" * MB, "a" * MB])
+    columns = {name: pa.DictionaryArray.from_arrays(values, texts) for name, values in codes.items()}
+    table = pa.table(columns | {"a": rng.normal(size=n_rows), "y": rng.normal(size=n_rows)})
+    if path.suffix == ".parquet":
+        parquet.write_table(table, path, compression="zstd")
+    else:
+        feather.write_feather(table, path, compression="zstd")
+
+
+@pytest.mark.parametrize("options", [[], ["--drop", "level"], ["--engine", "blocks"]])
+@pytest.mark.parametrize("name", ["listed.parquet", "listed.arrow"])
+def test_categories_are_not_spelled_out_row_by_row(tmp_path, usual, name, options):
+    _write_listed(tmp_path / name)
+    assert (tmp_path / name).stat().st_size < MB
+    given = [name, "--target", "y", "--memory", BUDGET, *options]
+    ending = tamis("rank", *given, "--quiet", "--json", cwd=tmp_path)
+    assert ending.code == 0, ending.stderr
+    assert ending.peak < usual + BESIDE
+
+
+def test_rows_grouped_by_a_long_text_are_no_array_of_it(tmp_path, usual):
+    _write_listed(tmp_path / "listed.arrow")
+    given = ["listed.arrow", "--target", "y", "--row-groups", "level", "--stop", "cross-validation"]
+    ending = tamis("select", *given, "--drop", "same", "--memory", BUDGET, "--quiet", cwd=tmp_path)
+    assert "cannot read" not in ending.stderr
+    assert "memory" not in ending.stderr
+    assert ending.peak < usual + BESIDE
+
+
+def test_pages_that_list_a_text_once_are_decoded_in_blocks_that_memory_holds(tmp_path, usual):
+    n_rows, length = 3000, 10**5
+    ends = pa.py_buffer(np.arange(n_rows + 1) * length)
+    texts = pa.LargeStringArray.from_buffers(n_rows, ends, pa.py_buffer(b"z" * (n_rows * length)))
+    y = np.random.default_rng(0).normal(size=n_rows)
+    table = pa.table({"text": texts, "a": y + np.arange(n_rows), "y": y})
+    parquet.write_table(table, tmp_path / "pages.parquet", compression="zstd")
+    given = ["pages.parquet", "--target", "y", "--engine", "blocks", "--memory", BUDGET]
+    ending = tamis("rank", *given, "--quiet", cwd=tmp_path)
+    assert ending.code == 0, ending.stderr
+    assert ending.peak < usual + BESIDE / 2
 
 
 def test_lists_are_not_read(tmp_path, usual):

@@ -10,6 +10,9 @@ import pytest
 
 FORMULAS = ("=cmd|' /C calc'!A0", "@SUM(1,2)", "+1+2", "-1+3", "\tx", "\rx", "\nx", "=\"a\"&'b', c")
 HARMLESS = ("plain", "-1.5", "+3", "-1,5e3", 'say "hi", you', "a\rb", "line\nbreak", "a-b", "x=1")
+FULL_WIDTH = tuple(f"{chr(ord(mark) + 0xFEE0)}x" for mark in "=+-@")  # which spreadsheets take for the marks themselves
+HIDDEN = (" =x", "  @x", "\u00a0+x", "\u3000-x", " \t=x", "\t =x", "\ufeff=x", *FULL_WIDTH, f" {FULL_WIDTH[0]}")
+INDENTED = (" x", " -1.5 ", "  1e3")
 NAMES = ("=1+1", "@a", "+b", "-c", 'q"uo,te', "f\ng")
 ONE_OF_EACH = (*FORMULAS, *HARMLESS)
 
@@ -21,6 +24,7 @@ def formulas(tmp_path, monkeypatch):
     n = 3 * len(ONE_OF_EACH)
     columns = {name: rng.normal(size=n) for name in NAMES}
     columns["text"] = np.array(ONE_OF_EACH * 3, dtype=object)
+    columns["hidden"] = np.resize(np.array([*HIDDEN, *INDENTED], dtype=object), n)
     columns["levels"] = pl.Series(["=a", "-2", None] * (n // 3), dtype=pl.Categorical)
     columns["=y"] = rng.normal(size=n).round(3)
     pl.DataFrame(columns).write_parquet(tmp_path / "t.parquet")
@@ -53,14 +57,15 @@ WAYS = [("t.parquet", "memory", "o.csv"), ("t.parquet", "memory", "o.tsv"), ("t.
     ("source", "engine", "out"), [*WAYS, ("t.csv", "memory", "o.csv"), ("t.csv", "blocks", "o.csv")]
 )
 def test_text_that_a_spreadsheet_would_compute_is_marked(source, engine, out, formulas, tamis):
-    given = ["select", source, "--target", "=y", "--stop", "8", "--engine", engine, "--out", out]
+    given = ["select", source, "--target", "=y", "--stop", "9", "--engine", engine, "--out", out]
     assert tamis(*given).code == 0
     plain = cells(formulas / out)
     assert tamis(*given, "--safe-csv").code == 0
     safe = cells(formulas / out)
-    assert {name.removeprefix("'") for name in safe} == set(plain) == {*NAMES, "text", "levels", "=y"}
+    assert {name.removeprefix("'") for name in safe} == set(plain) == {*NAMES, "text", "hidden", "levels", "=y"}
     assert not any(is_formula(text) for text in (*safe, *safe["text"], *safe["levels"]))
     assert safe["text"] == [f"'{text}" if is_formula(text) else text for text in plain["text"]]
+    assert set(safe["hidden"]) == {*(f"'{text}" for text in HIDDEN), *INDENTED}
     assert set(safe["levels"]) == {"'=a", "-2", ""}
     for name in NAMES:  # numbers as they are, negative ones too
         assert safe.get(f"'{name}", safe.get(name)) == plain[name]
@@ -69,7 +74,7 @@ def test_text_that_a_spreadsheet_would_compute_is_marked(source, engine, out, fo
 
 
 def test_text_is_marked_and_quoted_in_the_same_way_without_polars(formulas, tamis, without):
-    given = ["select", "t.csv", "--target", "=y", "--stop", "8", "--out"]
+    given = ["select", "t.csv", "--target", "=y", "--stop", "9", "--out"]
     assert tamis(*given, "with.csv").code == tamis(*given, "safe-with.csv", "--safe-csv").code == 0
     without("polars")
     assert tamis(*given, "o.csv").code == tamis(*given, "safe-o.csv", "--safe-csv").code == 0
@@ -78,7 +83,7 @@ def test_text_is_marked_and_quoted_in_the_same_way_without_polars(formulas, tami
 
 
 def test_names_and_cells_that_need_quotes_survive_reading_back(formulas, tamis):
-    given = ["--target", "=y", "--stop", "8", "--out"]
+    given = ["--target", "=y", "--stop", "9", "--out"]
     assert tamis("select", "t.parquet", *given, "once.csv").code == 0
     for engine in ("memory", "blocks"):
         assert tamis("select", "once.csv", *given, "twice.csv", "--engine", engine).code == 0

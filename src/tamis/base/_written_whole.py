@@ -101,6 +101,8 @@ def what_prevents_writing(path: str | os.PathLike[str]) -> str:
     """
     place = Path(os.path.realpath(path))
     try:
+        if place.is_symlink():  # what it leads to would be the place otherwise
+            return "it is a link that leads back to itself; remove it, or name another file"
         found = place.stat().st_mode if place.exists() else stat.S_IFREG | stat.S_IWUSR
         if stat.S_ISDIR(found):
             return "it is a folder; name a file in it"

@@ -27,6 +27,7 @@ from tamis.cli._options import (
 if TYPE_CHECKING:
     from tamis import AutoSelector
     from tamis.cli._table import Table
+    from tamis.learn._race_file import RaceFile
 
 _EXAMPLES = """\
   tamis auto table.csv --target price
@@ -114,7 +115,7 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     from tamis.cli._table import Columns, prepare
     from tamis.cli._write import check_writable
 
-    _check_files(args)
+    _check_files(args, env)
     columns = Columns(args.target, None, args.row_groups, args.drop, task=args.task)
     budget = memory_budget(args)
     frame = read_frame(args, env, budget)
@@ -124,7 +125,7 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     if not args.json:
         for line in reading_notes(table):
             env.say(line)
-    selector, elapsed = _fit(args, table, env)
+    selector, finished, elapsed = _fit(args, table, env)
     kept = [name for name, is_kept in zip(table.names, selector.get_support(), strict=True) if is_kept]
     try:
         not_written = _write_files(args, table, selector, set(kept))
@@ -137,37 +138,38 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
         say_answer(selector, table, args, env)
     for error in not_written[:-1]:
         env.say(f"tamis: error: {error}")
-    if not_written:
+    if not_written:  # the same command goes on from the checkpoint, once there is a place to write to
         raise not_written[-1]
+    if finished is not None:
+        finished.discard()
     return INTERRUPTED if is_interrupted(selector) else 0
 
 
-def _write_files(
-    args: argparse.Namespace, table: Table, selector: AutoSelector, kept: set[str]
-) -> list[OSError | ValueError]:
+def _write_files(args: argparse.Namespace, table: Table, selector: AutoSelector, kept: set[str]) -> list[Exception]:
     """Write what was asked for; what could not be written is told after the answer, which is then given in full."""
     from tamis.cli._fit import memory_budget
     from tamis.cli._save_model import save_model
     from tamis.cli._write import write
 
-    errors: list[OSError | ValueError] = []
+    errors: list[Exception] = []
     if args.out is not None:
         try:
             write(args.out, table, kept, memory_budget(args), mark_formulas=args.safe_csv)
-        except OSError as error:
+        except Exception as error:
             errors.append(error)
             args.out = None
     if args.model is not None:
         try:
-            save_model(args.model, selector)
-        except (OSError, ValueError) as error:
+            save_model(args.model, selector.set_params(checkpoint=None))  # a path here is no part of a model
+        except Exception as error:
             errors.append(error)
             args.model = None
     return errors
 
 
-def _check_files(args: argparse.Namespace) -> None:
+def _check_files(args: argparse.Namespace, env: Environment) -> None:
     """Refuse destinations that could not be written, before any work is done."""
+    from tamis.cli._destinations import check_apart
     from tamis.cli._formulas import check_safe_csv
     from tamis.cli._save_model import check_model_destination
     from tamis.cli._write import check_destination, check_place
@@ -175,15 +177,17 @@ def _check_files(args: argparse.Namespace) -> None:
     if args.safe_csv:
         check_safe_csv(args.out)
     if args.out is not None:
-        check_destination(args.out, sources=args.file)
+        check_destination(args.out)
     if args.model is not None:
         check_model_destination(args.model)
     if args.checkpoint is not None:
         check_place(args.checkpoint, "--checkpoint")
+    written = {"--out": args.out, "--model": args.model, "--checkpoint": args.checkpoint}
+    check_apart(written, args.file, several=args.glob, env=env)
 
 
-def _fit(args: argparse.Namespace, table: Table, env: Environment) -> tuple[AutoSelector, float]:
-    """The fitted selector and the seconds that it took, with a progress bar for whoever watches."""
+def _fit(args: argparse.Namespace, table: Table, env: Environment) -> tuple[AutoSelector, RaceFile | None, float]:
+    """The fitted selector, its checkpoint and the seconds that it took, with a progress bar for whoever watches."""
     from tamis import AutoSelector
     from tamis.cli._progress import budget_bar
 
@@ -204,10 +208,10 @@ def _fit(args: argparse.Namespace, table: Table, env: Environment) -> tuple[Auto
     start = time.perf_counter()
     with contextlib.nullcontext() if args.quiet or args.json else budget_bar(env, args.budget):
         try:
-            selector.fit(X, table.y, row_groups=table.row_groups)
+            finished = selector._fit_keeping_checkpoint(X, table.y, row_groups=table.row_groups)
         except ValueError as error:
             raise ValueError(_in_options(str(error), table)) from error
-    return selector, time.perf_counter() - start
+    return selector, finished, time.perf_counter() - start
 
 
 def _in_options(message: str, table: Table) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tamis.cli._environment import Environment
-from tamis.cli._options import Command, add_memory_option, add_table_options
+from tamis.cli._options import Command, add_memory_option, add_table_options, processes
 
 if TYPE_CHECKING:
     from tamis.cli._memory import Budget
@@ -54,7 +54,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--raw", action="store_true", help="take columns in their units, not with unit variance")
     group.add_argument("--seed", metavar="INT", type=int, default=0, help="seed of the subsamples (default: 0)")
-    group.add_argument("--jobs", metavar="INT", type=int, help="processes for the subsamples")
+    group.add_argument("--jobs", metavar="INT", type=processes, help="processes for the subsamples")
 
 
 def _run(args: argparse.Namespace, env: Environment) -> None:

@@ -26,6 +26,13 @@ class Environment:
             raise ValueError("FILE -: nothing is piped into standard input; write it as: some-command | tamis ... -")
         return sys.stdin.buffer
 
+    def input_status(self) -> os.stat_result | None:
+        """What is known of the file that is piped in; None where it is none of the system's."""
+        try:
+            return os.fstat(self.input().fileno())
+        except OSError:  # a stream in memory, or one that is closed
+            return None
+
     def emit(self, data: str) -> None:
         """Write a piece of the result."""
         with self._answering():

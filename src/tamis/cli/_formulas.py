@@ -13,8 +13,11 @@ from tamis.cli._frame import kind
 
 TEXT_FILES = (".csv", ".tsv")
 _MARK = "'"
-_START = r"^[=+\-@\t\r\n]"
-_NUMBER = r"^[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?$"
+_BLANKS = (
+    "[ \u00a0\u2000-\u200b\u202f\u205f\u3000\ufeff]*"  # which spreadsheets pass over, in the spelling of all engines
+)
+_START = rf"^[\t\r\n]|^{_BLANKS}[=+\-@＝＋－＠\t\r\n]"  # noqa: RUF001  # full-width forms are taken for the others
+_NUMBER = rf"^{_BLANKS}[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?{_BLANKS}$"
 _starts, _is_number = re.compile(_START), re.compile(_NUMBER.strip("^$"))
 
 
@@ -67,33 +70,3 @@ def _marked_series(series: Any) -> Any:
     text = series.cast(polars.String)
     is_formula = (text.str.contains(_START) & ~text.str.contains(_NUMBER)).fill_null(False)
     return (_MARK + text).zip_with(is_formula, text)
-
-
-def marked_batch(batch: Any) -> Any:
-    """A batch of rows of Arrow in the same way."""
-    import pyarrow as pa
-
-    names = list(marked_names(batch.schema.names).values())
-    return pa.RecordBatch.from_arrays([_marked_array(column) for column in batch.columns], names=names)
-
-
-def marked_schema(schema: Any) -> Any:
-    """The schema of such batches."""
-    import pyarrow as pa
-
-    empty = [pa.array([], type=field.type) for field in schema]
-    return marked_batch(pa.RecordBatch.from_arrays(empty, schema=schema)).schema
-
-
-def _marked_array(values: Any) -> Any:
-    import pyarrow as pa
-    from pyarrow import compute
-
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
-        return values
-    is_number = compute.match_substring_regex(values, _NUMBER)
-    is_formula = compute.and_(compute.match_substring_regex(values, _START), compute.invert(is_number))
-    mark, nothing = pa.scalar(_MARK, values.type), pa.scalar("", values.type)
-    return compute.if_else(is_formula, compute.binary_join_element_wise(mark, values, nothing), values)

@@ -13,6 +13,9 @@ from scipy import sparse
 from tamis.cli._memory import NUMBER, Budget
 
 MOST_COLUMNS = 5_000_000
+TOO_MANY_COLUMNS = (
+    f"more than the {MOST_COLUMNS} that can be named one by one; number those that hold anything from 1 on"
+)
 _ENTRIES_AT_ONCE = 2**16
 _COPIES = 2  # of a table that is filled with its zeros, while it is
 
@@ -124,10 +127,7 @@ class Frame:
 def check_number_of_columns(n_columns: int) -> None:
     """Refuse more columns than can be named, before any is."""
     if n_columns > MOST_COLUMNS:
-        raise ValueError(
-            f"it has {n_columns} columns, more than the {MOST_COLUMNS} that can be named one by one; number those that "
-            "hold anything from 1 on"
-        )
+        raise ValueError(f"it has {n_columns} columns, {TOO_MANY_COLUMNS}")
 
 
 def check_distinct(names: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -18,16 +18,18 @@ from tamis.base import PERMUTED_COPIES, ROWS, Ranker, written_whole
 from tamis.base._row_blocks import TAKE_ROW_BLOCKS
 from tamis.cli._dask_frames import read_in_dask
 from tamis.cli._environment import Environment
-from tamis.cli._formulas import marked_batch, marked_names, marked_schema
+from tamis.cli._formulas import marked_columns, marked_names
 from tamis.cli._frame import missing
 from tamis.cli._memory import default_size, in_words
 from tamis.cli._methods import kebab
 from tamis.cli._naming import columns_hold, drop_option, them
+from tamis.cli._polars import require_polars
 from tamis.cli._progress import show_reading
 from tamis.cli._read import check_source, format_suffix
 from tamis.cli._read_text import TextFormat, find_layout
 from tamis.cli._sources import NO_ROWS, STANDARD_INPUT, find_files
 from tamis.cli._table import LARGEST_WHOLE, Columns, Parts, as_groups, as_target, as_weights, find_parts
+from tamis.cli._write import SEPARATORS, write_delimited
 
 if TYPE_CHECKING:
     from tamis import TableSelector
@@ -38,7 +40,7 @@ _TEXT = (".csv", ".tsv")
 _COPIES = 3  # of a table that exist at once where it is read and ranked in memory
 _BYTES_PER_CHARACTER = 2.0  # of a table of text, read into memory
 _COMPRESSION = 8.0  # of text by gzip
-_WRITABLE = (".parquet", ".arrow", ".feather", ".ipc", ".csv")
+_WRITABLE = (".parquet", ".arrow", ".feather", ".ipc", *SEPARATORS)
 
 
 @dataclass(frozen=True)
@@ -249,14 +251,16 @@ def _cluster(address: str | None) -> Iterator[None]:
 
 
 def write_large(path: Path, table: LargeTable, features: Iterable[str], *, mark_formulas: bool = False) -> None:
-    """Write the given features and the target, in batches; the file is moved to its place when it is complete."""
-    wanted = set(features) | {table.target}
+    """Write the given features and the target, in batches, as a table in memory is written.
+
+    The file is moved to its place when it is complete.
+    """
+    wanted, suffix = set(features), path.suffix.lower()
     names = [name for name in table.files.column_names if name in wanted]
-    with (
-        written_whole(path) as part,
-        _writer(part, path.suffix.lower(), table.files, names, mark_formulas) as write_batch,
-    ):
-        for batch in table.files.batches(names, table.files.rows_per_block(len(names))):
+    names += [] if table.target is None else [table.target]
+    files = table.files.as_written(names, dates_as_text=suffix in SEPARATORS)
+    with written_whole(path) as part, _writer(part, suffix, files, names, mark_formulas) as write_batch:
+        for batch in files.batches(names, files.rows_per_block(len(names))):
             write_batch(batch)
 
 
@@ -273,23 +277,42 @@ def _writer(
     part: Path, suffix: str, files: FileTable, names: Sequence[str], mark_formulas: bool
 ) -> Iterator[Callable[[Any], None]]:
     """Writes record batches of the given columns."""
+    if suffix in SEPARATORS:
+        with open(part, "xb") as file:
+            yield _text_writer(file, SEPARATORS[suffix], mark_formulas)
+        return
     import pyarrow as pa
-    from pyarrow import csv, ipc, parquet
+    from pyarrow import ipc, parquet
 
     schema = pa.schema([files.schema.field(name) for name in names])
-    if mark_formulas:
-        schema = marked_schema(schema)
-    if suffix == ".parquet":
-        opened: Any = parquet.ParquetWriter(part, schema)
-    else:
-        opened = csv.CSVWriter(part, schema) if suffix == ".csv" else ipc.new_file(str(part), schema)
+    opened: Any = parquet.ParquetWriter(part, schema) if suffix == ".parquet" else ipc.new_file(str(part), schema)
     with opened as writer:
+        yield lambda batch: writer.write_batch(batch.select(list(names)))
 
-        def write_batch(batch: Any) -> None:
-            wanted = batch.select(list(names))
-            writer.write_batch(marked_batch(wanted) if mark_formulas else wanted)
 
-        yield write_batch
+def _text_writer(file: BinaryIO, separator: str, mark_formulas: bool) -> Callable[[Any], None]:
+    """Writes record batches as text, the names above the first."""
+    is_first = True
+
+    def write_batch(batch: Any) -> None:
+        nonlocal is_first
+        columns = _as_columns(batch)
+        write_delimited(file, marked_columns(columns) if mark_formulas else columns, separator, has_header=is_first)
+        is_first = False
+
+    return write_batch
+
+
+def _as_columns(batch: Any) -> dict[str, Any]:
+    """A record batch as polars series, or as arrays of objects where polars is not installed."""
+    try:
+        polars = require_polars("fast writing")
+    except ImportError:
+        return {
+            name: np.array(column.to_pylist(), dtype=object)
+            for name, column in zip(batch.schema.names, batch, strict=True)
+        }
+    return polars.from_arrow(batch).to_dict()
 
 
 def _read_apart(

@@ -254,6 +254,8 @@ def parse_parameters(
         if not equals or name not in known:
             problem = f"{owner} has no parameter '{shorten(name)}'" if equals else "write it as NAME=VALUE"
             raise ValueError(f"{option} {shorten(setting)}: {problem}; {owner} takes {', '.join(known) or 'none'}")
+        if name in parsed:
+            raise ValueError(f"{option} {shorten(setting)}: '{name}' is given twice; give it once")
         parsed[name] = _value(text, f"{option} {shorten(setting)}")
     return parsed
 

@@ -51,6 +51,17 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def processes(text: str) -> int:
+    """How many processes, negative as joblib counts them: -1 is one for each core."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value == 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number, such as 2, or -1 for all cores, not '{text}'")
+    return value
+
+
 def probability(text: str) -> float:
     """A number strictly between 0 and 1; percents are told how they are written."""
     try:
@@ -203,7 +214,7 @@ def add_method_options(parser: argparse.ArgumentParser) -> None:
 def add_run_options(group: argparse._ArgumentGroup, who: str) -> None:
     """Options on chance and processes."""
     group.add_argument("--seed", metavar="INT", type=int, help=f"seed, where {who} draws at random")
-    group.add_argument("--jobs", metavar="INT", type=int, help=f"processes, where {who} can use them")
+    group.add_argument("--jobs", metavar="INT", type=processes, help=f"processes, where {who} can use them")
 
 
 def add_out_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -219,7 +230,8 @@ def add_out_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup) ->
         "--safe-csv",
         action="store_true",
         help="for --out .csv and .tsv that people open in a spreadsheet: cells of text and names that begin with =, +, "
-        "-, @, a tab or a line break, which it would take for formulas, get a ' before them; numbers stay as they are",
+        "-, @ (also after blanks), a tab or a line break, which it would take for formulas, get a ' before "
+        "them; numbers stay as they are",
     )
 
 

@@ -101,7 +101,7 @@ def _values(series: Any, budget: Budget) -> np.ndarray:
     if series.null_count() == series.len():
         return np.full(series.len(), np.nan)  # whatever type an empty column was given
     if dtype in (polars.String, polars.Categorical, polars.Enum):
-        return _text(series.cast(polars.String), budget)
+        return _text(series, budget)
     if dtype == polars.Boolean and series.null_count():
         return np.array(series.to_list(), dtype=object)
     if dtype in (polars.Date, polars.Datetime):  # a time of a zone as that in UTC
@@ -114,18 +114,31 @@ def _values(series: Any, budget: Budget) -> np.ndarray:
 
 
 def _text(series: Any, budget: Budget) -> np.ndarray:
-    """Objects of text; cells that are equal share one, as they do in a file that lists its texts once."""
+    """Objects of text; cells that are equal share one, as they do in a file that lists its texts once.
+
+    Categories are told apart by their codes: to spell them out row by row could take thousands of times the file.
+    """
     import polars
 
     distinct = series.drop_nulls().unique()
-    n_letters = int(distinct.str.len_bytes().cast(polars.Int64).sum())
+    keys, known, texts = series, distinct, distinct
+    if series.dtype != polars.String:
+        keys, known, texts = series.to_physical(), distinct.to_physical(), distinct.cast(polars.String)
+    n_letters = _n_letters(texts)
     needed = (
-        _BYTES_PER_LETTER * n_letters if n_letters > distinct.str.len_chars().cast(polars.Int64).sum() else n_letters
+        _BYTES_PER_LETTER * n_letters if n_letters > int(texts.str.len_chars().cast(polars.Int64).sum()) else n_letters
     )
-    budget.check(needed + _BYTES_PER_TEXT * distinct.len() + 8 * series.len(), f"the text of column '{series.name}'")
-    if distinct.len() > series.len() / _ROWS_PER_TEXT:
+    budget.check(needed + _BYTES_PER_TEXT * texts.len() + 8 * series.len(), f"the text of column '{series.name}'")
+    if keys is series and texts.len() > series.len() / _ROWS_PER_TEXT and _n_letters(series) <= 2 * n_letters:
         return np.array(series.to_list(), dtype=object)
-    distinct = distinct.sort()
-    objects = np.array([*distinct.to_list(), None], dtype=object)
-    place = distinct.search_sorted(series).to_numpy()
-    return objects[np.where(series.is_null().to_numpy(), distinct.len(), place)]
+    order = known.arg_sort()
+    objects = np.array([*texts.gather(order).to_list(), None], dtype=object)
+    place = known.gather(order).search_sorted(keys).to_numpy()
+    return objects[np.where(series.is_null().to_numpy(), texts.len(), place)]
+
+
+def _n_letters(texts: Any) -> int:
+    """Bytes of all texts, which a sum of 32 bits would not hold."""
+    import polars
+
+    return int(texts.str.len_bytes().cast(polars.Int64).sum())

@@ -26,10 +26,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_meaning_options(parser)
     add_method_options(parser)
     add_size_options(parser)
-    parser.add_argument("--top", metavar="N", type=positive, help="show the first N only")
+    parser.add_argument(
+        "--top", metavar="N", type=positive, help="show the first N only (default: 100, and all with --json)"
+    )
 
 
 def _run(args: argparse.Namespace, env: Environment) -> int:
+    from tamis.cli._destinations import check_apart
     from tamis.cli._fit import (
         check_options,
         exit_code,
@@ -42,11 +45,13 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     )
     from tamis.cli._large import LargeTable
     from tamis.cli._methods import Settings, make_ranker, method_class
-    from tamis.cli._render import feature_table, json_object
+    from tamis.cli._render import MOST_SHOWN, feature_table, json_object
     from tamis.cli._results import not_ranked, ranked_features
 
     method = method_class(args.method, args.given)
     ranker = make_ranker(method, None, Settings(args.param, args.seed, args.jobs, args.task))
+    written = {"--param checkpoint": ranker.get_params(deep=False).get("checkpoint")}
+    check_apart(written, args.file, several=args.glob, env=env)
     check_options(args, ranker)
     table = load(args, env, ranker)
     if args.top is not None and (isinstance(table, LargeTable) or table.is_numeric()):
@@ -59,8 +64,8 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
         quiet=args.quiet or args.json,
         budget=memory_budget(args),
     )
-    features = ranked_features(selector, table)
-    shown = features[: args.top]
+    most = MOST_SHOWN if args.top is None and not args.json else args.top
+    shown = ranked_features(selector, table, most)
     if args.json:
         report = {
             "file": file_field(args.file),
@@ -72,7 +77,10 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
         return exit_code(selector)
     say_what_was_done(selector, table, env)
     env.emit(feature_table(shown))
-    n_unranked = table.n_features - len(features)
+    n_ranked = len(selector.order_)
+    if args.top is None and n_ranked > len(shown):
+        env.say(f"{n_ranked - len(shown)} more of {n_ranked} features: --top N shows more of them, and --json all")
+    n_unranked = table.n_features - n_ranked
     if args.top is None and n_unranked > len(not_ranked(selector)):
         env.say(f"{n_unranked} of {table.n_features} features are not ranked")
     return exit_code(selector)

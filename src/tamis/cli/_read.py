@@ -16,7 +16,7 @@ from scipy import io, sparse
 
 from tamis.cli._arrow_sizes import decompressed_size
 from tamis.cli._declared_sizes import check_arff, check_mat, check_npz, check_svmlight, parquet_size, plain_columns
-from tamis.cli._frame import Frame, check_distinct, check_number_of_columns
+from tamis.cli._frame import TOO_MANY_COLUMNS, Frame, check_distinct, check_number_of_columns
 from tamis.cli._memory import UNLIMITED, Budget, TooLargeError
 from tamis.cli._polars import from_polars, panics_as_errors, require_polars
 from tamis.cli._read_text import TextFormat, read_csv, read_tsv
@@ -159,7 +159,10 @@ def _read_svmlight(path: Path, budget: Budget) -> Frame:
     from sklearn.datasets import load_svmlight_file
 
     check_svmlight(path, budget)
-    X, y = load_svmlight_file(str(path))
+    try:
+        X, y = load_svmlight_file(str(path))
+    except OverflowError:
+        raise ValueError(f"its largest index has more than 18 digits, {TOO_MANY_COLUMNS}") from None
     return _from_matrix(X, y, None, budget)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -22,16 +23,19 @@ def is_wide(size: TextSize, n_columns: int) -> bool:
     return n_columns > _MANY_COLUMNS and size.n_marks < _FEW_ROWS * n_columns
 
 
-def read_rows(file: TextFile, separator: str, names: Sequence[str]) -> tuple[list[Row], int]:
-    """Cells of all rows, None where they are missing, and how many empty lines were left out."""
+def read_rows(file: TextFile, separator: str, names: Sequence[str], n_blank: int = 0) -> tuple[list[Row], int]:
+    """Cells of all rows, None where they are missing, and how many empty lines were left out.
+
+    The header is below ``n_blank`` lines.
+    """
     rows: list[Row] = []
     n_empty = 0
     with file.open() as lines:
-        reader = csv.reader(lines, delimiter=separator, strict=True)
-        next(row for row in reader if row)  # the header
-        for row in reader:
+        reader = csv.reader(islice(lines, n_blank, None), delimiter=separator, strict=True)
+        next(reader)  # the header
+        for row in _whole_cells(reader, n_blank):
             if row and len(row) != len(names):
-                cells = f"line {reader.line_num} has {len(row)} cells, the header {len(names)}"
+                cells = f"line {n_blank + reader.line_num} has {len(row)} cells, the header {len(names)}"
                 raise ValueError(f"{cells}; {other_mark(separator)}")
             filled = [None if cell in MISSING else cell for cell in row]
             if any(cell is not None for cell in filled):
@@ -39,6 +43,19 @@ def read_rows(file: TextFile, separator: str, names: Sequence[str]) -> tuple[lis
             else:
                 n_empty += 1
     return rows, n_empty
+
+
+def _whole_cells(reader: Any, n_blank: int) -> Iterator[list[str]]:
+    """Rows of a reader, whose limit on cells is told with the line and what may be meant."""
+    try:
+        yield from reader
+    except csv.Error as error:
+        if "field limit" not in str(error):
+            raise
+        raise ValueError(
+            f"line {n_blank + reader.line_num} has a cell of more than {csv.field_size_limit()} characters; shorten "
+            "it, or see that no quote is left open"
+        ) from None
 
 
 def other_mark(separator: str) -> str:

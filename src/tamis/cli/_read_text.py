@@ -21,6 +21,7 @@ from tamis.engine import TextLayout
 
 _SEPARATORS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_SIZE = 100, 100_000
+_LONGEST_HEADER = 2**20  # bytes, of a file that is read in blocks
 _BYTES_PER_CELL = 36.0  # of a table of text in memory, beside its characters, as polars and as numbers
 _BYTES_PER_COLUMN = 300.0  # with its name, however few rows there are
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
@@ -66,33 +67,33 @@ def find_layout(path: Path, suffix: str, given: TextFormat) -> TextLayout:
         head = head.decode(encoding, errors="replace").encode()
     except LookupError:
         raise ValueError(f"--encoding {encoding}: no such encoding; common ones are utf-8, latin-1, utf-16") from None
-    sample = _first_lines(TextFile(path, head))
-    if not any(line.strip() for line in sample):
-        raise ValueError(f"cannot read {path} as {suffix}: it is empty")
-    separator = given.separator or ("\t" if suffix == ".tsv" else _find_separator(sample))
+    try:
+        sample, blank = _from_header(_first_lines(TextFile(path, head)))
+        separator = given.separator or ("\t" if suffix == ".tsv" else _find_separator(sample))
+        names, n_header_lines = _read_header(sample, separator)
+    except ValueError as error:
+        raise ValueError(f"cannot read {path} as {suffix}: {error}") from None
     rows = _rows(sample, separator)[1:]
     comma = given.decimal == "," or (given.decimal is None and separator != "," and _has_decimal_commas(rows))
-    header = csv.reader(sample, delimiter=separator)
-    names = _names(next(row for row in header if row))
     coded = [name for j, name in enumerate(names) if any(len(row) > j and re.fullmatch(CODE, row[j]) for row in rows)]
     decimal = "," if comma else "."
-    return TextLayout(separator, decimal, encoding, MISSING, tuple(names), header.line_num, tuple(coded))
+    return TextLayout(separator, decimal, encoding, MISSING, tuple(names), len(blank) + n_header_lines, tuple(coded))
 
 
 def _head(path: Path) -> bytes:
-    """The first bytes of a text file, which may be compressed; whole lines, if there are any."""
+    """The first bytes of a text file, which may be compressed: its header, if a block may hold it."""
     with open_bytes(path) as file:
-        head = file.read(_SAMPLE_SIZE)
+        head = more = file.read(_SAMPLE_SIZE)
+        while more and b"\n" not in head.lstrip() and len(head) < _LONGEST_HEADER:
+            head += (more := file.read(_SAMPLE_SIZE))
     return head
 
 
 def _read_delimited(file: TextFile, separator: str | None, decimal: str | None, budget: Budget) -> Frame:
-    sample = _first_lines(file)
-    if not any(line.strip() for line in sample):
-        raise ValueError("it is empty")
+    sample, blank = _from_header(_first_lines(file))
     _check_header(sample, separator, budget)
     separator = _find_separator(sample) if separator is None else separator
-    names = _names(next(row for row in csv.reader(sample, delimiter=separator) if row))
+    names, _ = _read_header(sample, separator)
     comma = decimal == "," or (
         decimal is None and separator != "," and _has_decimal_commas(_rows(sample, separator)[1:])
     )
@@ -103,15 +104,15 @@ def _read_delimited(file: TextFile, separator: str | None, decimal: str | None, 
     try:
         polars = require_polars("fast reading")
     except ImportError:
-        rows, n_empty = read_rows(file, separator, names)
+        rows, n_empty = read_rows(file, separator, names, len(blank))
         frame = parse_rows(rows, names, comma).with_notes(_empty_note(n_empty))
     else:
         with panics_as_errors(polars):
             if is_wide(size, len(names)):
-                rows, n_empty = read_rows(file, separator, names)
+                rows, n_empty = read_rows(file, separator, names, len(blank))
                 frame = parse_wide_rows(polars, rows, names, comma).with_notes(_empty_note(n_empty))
             else:
-                frame = _read_polars(polars, file, separator, names, comma, budget)
+                frame = _read_polars(polars, file, bool(blank), separator, names, comma, budget)
     notes = [file.note] if file.note else []
     if decimal is None and comma:
         notes.append("read with decimal commas (say --decimal . if they are none)")
@@ -133,6 +134,26 @@ def _first_lines(file: TextFile) -> list[str]:
     return sample
 
 
+def _from_header(lines: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Lines from the first that is not blank on, and the blank ones before it."""
+    n_blank = next((n for n, line in enumerate(lines) if line.strip(" \r\n")), None)
+    if n_blank is None:
+        raise ValueError("it is empty")
+    return list(lines[n_blank:]), list(lines[:n_blank])
+
+
+def _read_header(sample: Sequence[str], separator: str) -> tuple[list[str], int]:
+    """Names of the columns, and how many lines they take."""
+    reader = csv.reader(sample, delimiter=separator)
+    try:
+        return _names(next(reader)), reader.line_num
+    except csv.Error:
+        raise ValueError(
+            f"its header has a name of more than {csv.field_size_limit()} characters; give shorter ones, or if it ends "
+            f"nowhere, see that no quote is left open; {other_mark(separator)}"
+        ) from None
+
+
 def _check_header(sample: Sequence[str], separator: str | None, budget: Budget) -> None:
     """Refuse lines of more cells than can be looked at, before they are split."""
     n_columns = max(line.count(mark) for line in sample for mark in (separator or _SEPARATORS)) + 1
@@ -143,8 +164,7 @@ def _check_header(sample: Sequence[str], separator: str | None, budget: Budget) 
 
 def _find_separator(sample: Sequence[str]) -> str:
     """The mark that splits all lines into the same number of cells, the most of them; else the first in the header."""
-    header = next(line for line in sample if line.strip())
-    marks = [mark for mark in _SEPARATORS if mark in header]
+    marks = [mark for mark in _SEPARATORS if mark in sample[0]]
     widths = {mark: {len(row) for row in _rows(sample, mark) if row} for mark in marks}
     even = {mark: max(found) for mark, found in widths.items() if len(found) == 1 and found != {1}}
     return max(even, key=even.__getitem__) if even else next(iter(marks), ",")
@@ -168,6 +188,11 @@ def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
 def _names(header: Sequence[str]) -> list[str]:
     """Names of the columns, without blanks around them; those without one are called by their place."""
     stripped = [name.strip() for name in header]
+    if not any(stripped):
+        raise ValueError(
+            f"its first row, of {len(header)} empty cells, names no column; if the header is below it, remove the row, "
+            "else write names into it"
+        )
     given = stripped if len(set(stripped)) == len(set(header)) else header
     names = [name or f"column_{place}" for place, name in enumerate(given, start=1)]
     check_distinct(names)
@@ -175,11 +200,11 @@ def _names(header: Sequence[str]) -> list[str]:
 
 
 def _read_polars(
-    polars: Any, file: TextFile, separator: str, names: Sequence[str], comma: bool, budget: Budget
+    polars: Any, file: TextFile, begins_blank: bool, separator: str, names: Sequence[str], comma: bool, budget: Budget
 ) -> Frame:
     try:
         table = polars.read_csv(
-            file.source(),
+            file.source(begins_blank=begins_blank),
             separator=separator,
             null_values=list(MISSING),
             infer_schema=False,  # text: to infer types from all rows takes longer than all the rest

@@ -11,6 +11,7 @@ from typing import Any
 from tamis.cli._environment import one_line
 from tamis.cli._results import Feature
 
+MOST_SHOWN = 100  # features of a table for people: programs take JSON
 _NARROWEST = 20  # characters for a column that is wrapped, however narrow the terminal
 
 

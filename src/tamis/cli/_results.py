@@ -81,8 +81,10 @@ class Feature:
         return fields
 
 
-def ranked_features(selector: Ranker | TableSelector, table: Table | LargeTable) -> list[Feature]:
-    """The whole order of a fitted selector."""
+def ranked_features(
+    selector: Ranker | TableSelector, table: Table | LargeTable, most: int | None = None
+) -> list[Feature]:
+    """The order of a fitted selector: whole, or its first ``most`` features."""
     curve = dict(zip(selector.stop_.curve_at.tolist(), selector.stop_.curve.tolist(), strict=True))
     if not _curve_counts_features(selector):
         curve = {}
@@ -94,7 +96,7 @@ def ranked_features(selector: Ranker | TableSelector, table: Table | LargeTable)
             float(selector.scores_[column]),
             curve.get(place) if names[column] not in table.keep else None,  # kept as asked, whatever the rule says
         )
-        for place, column in enumerate(selector.order_.tolist(), start=1)
+        for place, column in enumerate(selector.order_[:most].tolist(), start=1)
     ]
 
 
@@ -117,7 +119,7 @@ def not_ranked(selector: Ranker | TableSelector) -> Collection[str]:
 
 def kept_features(selector: Ranker | TableSelector, table: Table | LargeTable) -> list[Feature]:
     """The features that a fitted selector keeps, best first."""
-    return ranked_features(selector, table)[: selector.stop_.n_features]
+    return ranked_features(selector, table, selector.stop_.n_features)
 
 
 def task_sentence(task: str, table: Table | LargeTable) -> str:

@@ -41,6 +41,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace, env: Environment) -> int:
+    from tamis.cli._destinations import check_apart
     from tamis.cli._fit import check_options, exit_code, fit, load, memory_budget
     from tamis.cli._formulas import check_safe_csv
     from tamis.cli._methods import Settings, make_ranker, make_stop, method_class
@@ -50,12 +51,14 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     if args.safe_csv:
         check_safe_csv(args.out)
     if args.out is not None:
-        check_destination(args.out, sources=args.file)
+        check_destination(args.out)
     method = method_class(args.method, args.given)
     options = {"--risk": ("risk", args.risk), "--fdr": ("fdr", args.fdr), "--draws": ("n_draws", args.draws)}
     stop = make_stop(method, args.stop, options=options, params=args.stop_param, seed=args.seed, jobs=args.jobs)
     settings = Settings(args.param, args.seed, args.jobs, args.task, args.min_features)
     ranker = make_ranker(method, stop, settings)
+    written = {"--out": args.out, "--param checkpoint": ranker.get_params(deep=False).get("checkpoint")}
+    check_apart(written, args.file, several=args.glob, env=env)
     check_options(args, ranker)
     table = load(args, env, ranker)
     if args.out is not None:
@@ -63,14 +66,14 @@ def _run(args: argparse.Namespace, env: Environment) -> int:
     quiet = args.quiet or args.json
     selector = fit(ranker, table, env, missing=args.missing, quiet=quiet, budget=memory_budget(args))
     features = kept_features(selector, table)
-    not_written = None
+    not_written: Exception | None = None
     if args.out is not None:
         try:
             _write(args, table, {feature.name for feature in features})
         except KeyboardInterrupt:  # what took the time is done: it is not lost
             env.say(f"kept {enumerate_names([feature.name for feature in features])}; {args.out} was not written")
             raise
-        except OSError as error:  # neither is it here: the answer is told as without --out
+        except Exception as error:  # neither is it here: the answer is told as without --out
             args.out, not_written = None, error
     tell = _tell_programs if args.json else _tell_people
     tell(args, env, selector, table, features)
@@ -124,12 +127,14 @@ def _tell_people(
     args: argparse.Namespace, env: Environment, selector: Any, table: Any, features: Sequence[Any]
 ) -> None:
     from tamis.cli._fit import say_what_was_done
-    from tamis.cli._render import feature_table
+    from tamis.cli._render import MOST_SHOWN, feature_table
     from tamis.cli._results import curve_label
 
     say_what_was_done(selector, table, env)
     if args.out is None:
-        env.emit(feature_table(features, curve=curve_label(selector)))
+        env.emit(feature_table(features[:MOST_SHOWN], curve=curve_label(selector)))
+        if len(features) > MOST_SHOWN:
+            env.say(f"{len(features) - MOST_SHOWN} more are kept: --json tells all, and --out FILE writes them")
     env.say(f"kept {len(features)} of {table.n_features} features: {selector.stop_.reason}")
     if args.out is not None:
         names = enumerate_names([feature.name for feature in features])

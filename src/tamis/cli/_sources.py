@@ -161,6 +161,8 @@ def _as_written(frame: Frame, name: str) -> np.ndarray:
     values = frame.columns[name]
     if name not in frame.originals and missing(values).all():
         return np.full(len(values), None, dtype=object)
+    if kind(values) == "text":  # whose cells share their texts, as originals need not
+        return values
     return np.array(list(frame.originals.get(name, values)), dtype=object)
 
 

@@ -311,7 +311,14 @@ def as_groups(values: np.ndarray, name: str) -> np.ndarray:
         )
     if _is_rounded(values):
         raise _not_told_apart(option)
-    return values.astype(str) if values.dtype == object else values
+    return _codes(values) if values.dtype == object else values
+
+
+def _codes(values: np.ndarray) -> np.ndarray:
+    """Which rows hold the same, as numbers: an array of text would be as wide as the longest in every row."""
+    texts = list(map(str, values.tolist()))
+    code_of = {text: code for code, text in enumerate(sorted(set(texts)))}
+    return np.array([code_of[text] for text in texts], dtype=np.intp)
 
 
 def _is_rounded(values: np.ndarray) -> bool:

@@ -49,8 +49,11 @@ class TextFile:
             return open(self.path, encoding="utf-8-sig", newline="")
         return io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8-sig", newline="")
 
-    def source(self) -> Path | io.BytesIO:
-        """What a reader of UTF-8 takes: the file itself where it can be."""
+    def source(self, *, begins_blank: bool = False) -> Path | io.BytesIO:
+        """What a reader of UTF-8 takes: the file itself where it can be, and not where lines of blanks begin it."""
+        if begins_blank:
+            data = self.path.read_bytes() if self.data is None else self.data
+            return io.BytesIO(data.removeprefix(codecs.BOM_UTF8).lstrip(b" \r\n"))
         return self.path if self.data is None else io.BytesIO(self.data)
 
     def size(self, mark: str) -> TextSize:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,15 +20,13 @@ from tamis.cli._polars import require_polars, to_polars
 from tamis.cli._table import Table
 
 
-def check_destination(path: Path, sources: Sequence[Path]) -> None:
+def check_destination(path: Path) -> None:
     """Refuse what could not be written, before any work is done."""
     suffix = path.suffix.lower()
-    known = (*_SEPARATORS, *_WRITERS)
+    known = (*SEPARATORS, *_WRITERS)
     if suffix not in known:
         raise ValueError(f"--out {path}: '{suffix}' is none of {', '.join(known)}")
     check_place(path, "--out")
-    if path.exists() and any(source.exists() and path.samefile(source) for source in sources):
-        raise ValueError(f"--out {path}: it is the file to read")
     if suffix in (".parquet", *_ARROW):
         require_polars(f"writing {suffix}")
 
@@ -69,9 +67,9 @@ def write(
     if suffix != _SPARSE:
         kept.check_dense(budget, f"which {suffix} needs, and {_SPARSE} does not")
     with written_whole(path) as part, open(part, "xb") as file:
-        if suffix in _SEPARATORS:
+        if suffix in SEPARATORS:
             columns = _columns(kept, table)
-            _write_delimited(file, marked_columns(columns) if mark_formulas else columns, _SEPARATORS[suffix])
+            write_delimited(file, marked_columns(columns) if mark_formulas else columns, SEPARATORS[suffix])
         else:
             _WRITERS[suffix](file, kept, table)
 
@@ -99,15 +97,17 @@ def _is_spelled_date(features: Frame, name: str) -> bool:
     return not any(isinstance(cell, str) and cell.endswith("Z") for cell in cells)
 
 
-def _write_delimited(file: BinaryIO, columns: dict[str, Any], separator: str) -> None:
+def write_delimited(file: BinaryIO, columns: dict[str, Any], separator: str, *, has_header: bool = True) -> None:
+    """Write columns, which are arrays or polars series, as text, with their names above them or as further rows."""
     try:
         table = to_polars(columns)
     except ImportError:
         writer = csv.writer(_Lines(file), delimiter=separator, lineterminator=_Lines.END)
-        writer.writerow(columns)
+        if has_header:
+            writer.writerow(columns)
         writer.writerows(zip(*map(_cells, columns.values()), strict=True))
         return
-    table.write_csv(file, separator=separator)
+    table.write_csv(file, separator=separator, include_header=has_header)
 
 
 class _Lines:
@@ -156,7 +156,7 @@ def _write_npz(file: BinaryIO, features: Frame, table: Table) -> None:
 
 _SPARSE = ".npz"
 _LONGEST_REASON = 300  # characters
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _ARROW = (".arrow", ".feather", ".ipc")
 _WRITERS: dict[str, Callable[[BinaryIO, Frame, Table], None]] = {
     ".parquet": _write_parquet,

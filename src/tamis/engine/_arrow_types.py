@@ -72,6 +72,43 @@ def as_schema(batch: Any, schema: Any, columns: Sequence[str]) -> Any:
     return pa.record_batch(arrays, schema=wanted)
 
 
+def decoded_parts(batch: Any, schema: Any, n_bytes: float) -> Iterator[Any]:
+    """A batch in parts, in which text that is no dictionary in the schema, too, takes at most so many bytes decoded."""
+    types = arrow().types
+    coded = [
+        column
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        if types.is_dictionary(column.type) and not types.is_dictionary(schema.field(name).type)
+    ]
+    if not coded:
+        yield batch
+        return
+    sizes = np.cumsum(np.sum([_bytes_in_rows(column) for column in coded], axis=0))
+    start = 0
+    while start < batch.num_rows:
+        before = sizes[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(sizes, before + n_bytes, side="right")))
+        yield as_schema(batch.slice(start, stop - start), schema, batch.schema.names)
+        start = stop
+
+
+def _bytes_in_rows(column: Any) -> np.ndarray:
+    """Bytes of the text in every row of a dictionary column."""
+    lengths = _bytes_of(column.dictionary)
+    return np.append(lengths, 0)[column.indices.fill_null(lengths.size).to_numpy(zero_copy_only=False)]
+
+
+def longest_listed(column: Any) -> int:
+    """Bytes of the longest text that a dictionary column lists."""
+    return int(_bytes_of(column.dictionary).max(initial=0)) if arrow().types.is_dictionary(column.type) else 0
+
+
+def _bytes_of(texts: Any) -> np.ndarray:
+    from pyarrow import compute
+
+    return compute.binary_length(texts).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
 def join_batches(batches: Iterator[Any], n_rows: int, n_bytes: float) -> Iterator[Any]:
     """Batches below each other, as long as they have at most so many rows and bytes together."""
     pa = arrow()
@@ -129,11 +166,20 @@ def to_numpy(column: Any) -> np.ndarray:
     """An Arrow column as numpy: numbers in double or single precision, NaN where one is missing; else objects."""
     from pyarrow import compute, types
 
-    kind = column.type
-    if types.is_dictionary(kind):
+    if types.is_dictionary(column.type):
+        if not _is_number(column.type.value_type):
+            return _spelled_out(column)
         column = column.dictionary_decode()
+    kind = column.type
     if not _is_number(kind):
         return np.array(column.to_pylist(), dtype=object)
     if not types.is_float32(kind) and not types.is_float64(kind):
         column = compute.cast(column, arrow().float64(), safe=False)
     return column.to_numpy(zero_copy_only=False)
+
+
+def _spelled_out(column: Any) -> np.ndarray:
+    """Objects of a dictionary column; rows that hold the same share one, for decoded they could take any memory."""
+    words = np.array([*column.dictionary.to_pylist(), None], dtype=object)
+    codes = column.indices.fill_null(len(words) - 1)
+    return words[codes.to_numpy(zero_copy_only=False)]

@@ -6,11 +6,12 @@ import glob
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,10 +23,12 @@ from tamis.engine._arrow_types import (
     as_decimal,
     as_schema,
     common_schema,
+    decoded_parts,
     has_fixed_width,
     is_whole,
     join_batches,
     kind_of,
+    longest_listed,
     to_numpy,
     with_types,
 )
@@ -36,7 +39,10 @@ _MOST_BLOCK_BYTES = 2**26  # larger blocks are not faster
 _FEWEST_ROWS = 256
 _STREAM_BYTES = 2**20  # read of a file at a time
 _ROWS_OF_TEXT = 1024  # decoded at a time where columns are of no fixed width: only then it is known what they take
+_LONG = 2**12  # bytes of a text, of which so many rows take no more than a few MB
 _TEXT = (".csv", ".tsv")
+_CSV_COLUMN = re.compile(r"In CSV column #(\d+): ")
+_TOO_LONG = ("straddling object", "header is larger than block size")  # as pyarrow says it
 
 T = TypeVar("T")
 
@@ -77,7 +83,18 @@ def _named(path: Path) -> Iterator[None]:
     try:
         yield
     except (arrow().ArrowException, OSError) as error:
-        raise ValueError(f"cannot read {path}: {str(error).partition(chr(10))[0]}") from error
+        raise ValueError(f"cannot read {path}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    """What went wrong; a line of text that is too long is told as such."""
+    said = str(error).partition("\n")[0]
+    if any(words in said for words in _TOO_LONG):
+        return (
+            f"a line is longer than {_STREAM_BYTES // 2**20} MB, and blocks hold whole lines: see that the file has "
+            "line ends and no quote is left open, or read it at once, with as much memory as it takes"
+        )
+    return said
 
 
 class FileTable:
@@ -238,7 +255,8 @@ class FileTable:
         """Batches of one file; what text takes is known when it is decoded, a few rows at a time."""
         if all(has_fixed_width(self.schema.field(name).type) for name in columns):
             return self._reader.batches(path, self.layout, self.schema, columns, n_rows)
-        parts = self._reader.batches(path, self.layout, self.schema, columns, min(n_rows, _ROWS_OF_TEXT))
+        read = self._reader.batches(path, self.layout, self.schema, columns, min(n_rows, _ROWS_OF_TEXT))
+        parts = (part for batch in read for part in decoded_parts(batch, self.schema, self._bytes_per_block))
         return join_batches(parts, n_rows, self._bytes_per_block)
 
     def _check_unchanged(self, path: Path) -> None:
@@ -249,8 +267,8 @@ class FileTable:
 
     def _in_words(self, error: Exception) -> str:
         """What went wrong, with the name of the column of text that pyarrow knows by its number."""
-        said = str(error).partition("\n")[0]
-        found = re.search(r"In CSV column #(\d+): ", said)
+        said = _first_line(error)
+        found = _CSV_COLUMN.search(said)
         if found is None or int(found[1]) >= len(self.schema.names):
             return said
         name = self.schema.names[int(found[1])]
@@ -284,14 +302,52 @@ class FileTable:
         self.count(map(len, parts))
         return np.concatenate(parts) if parts else np.empty(0)
 
+    def as_written(self, columns: Sequence[str], *, dates_as_text: bool) -> FileTable:
+        """The same rows with columns of text typed as they are written: whole numbers as such, dates perhaps as text.
+
+        Whether all numbers of a column are whole takes passes over the file, most of which end early.
+        """
+        if self.suffix not in _TEXT:
+            return self
+        pa = arrow()
+        dates = [name for name in columns if dates_as_text and self.kind(name) == "date"]
+        whole = self._whole_at_first([name for name in columns if self.schema.field(name).type == pa.float64()])
+        while True:
+            part = self._retyped(dict.fromkeys(dates, pa.string()) | dict.fromkeys(whole, pa.int64()))
+            try:
+                for _ in part.batches(whole, self.rows_per_block(len(whole))) if whole else ():
+                    pass
+                return part
+            except ValueError as error:
+                found = _CSV_COLUMN.search(str(error.__cause__))
+                name = None if found is None else self.schema.names[int(found[1])]
+                if name not in whole:
+                    raise
+                whole.remove(name)  # a cell of it is no whole number
+
+    def _whole_at_first(self, columns: list[str]) -> list[str]:
+        """Those columns in whose first rows all numbers are whole."""
+        for batch in self.batches(columns, _ROWS_OF_TEXT) if columns else ():
+            first = [to_numpy(column) for column in batch.columns]
+            return [
+                name
+                for name, values in zip(columns, first, strict=True)
+                if np.all(np.isnan(values) | (values == np.round(values)))
+            ]
+        return []
+
+    def _retyped(self, types: Mapping[str, Any]) -> FileTable:
+        """The same with other types for some columns, as cells are read."""
+        part = copy(self)
+        part.schema = arrow().schema([(field.name, types.get(field.name, field.type)) for field in self.schema])
+        return part
+
     def _arrow_column(self, name: str) -> list[Any]:
         """All rows of one column, in batches; text in which all numbers are whole as such."""
-        place, pa = self.schema.get_field_index(name), arrow()
+        pa = arrow()
         if self.suffix in _TEXT and self.schema.field(name).type == pa.float64():
-            whole = copy(self)
-            whole.schema = self.schema.set(place, pa.field(name, pa.int64()))
             try:
-                return whole._arrow_column(name)
+                return self._retyped({name: pa.int64()})._arrow_column(name)
             except ValueError as error:
                 if not isinstance(error.__cause__, pa.ArrowInvalid):  # a cell that is no whole number
                     raise
@@ -420,15 +476,34 @@ class _Parquet(_Reader):
             return file.metadata.num_rows
 
     def batches(self, path: Path, layout: TextLayout, schema: Any, columns: list[str], n_rows: int) -> Iterator[Any]:
-        with self._open(path) as file:
+        coded = self._long_listed(path, [name for name in columns if kind_of(schema.field(name).type) == "text"])
+        with self._open(path, coded) as file:
             yield from file.iter_batches(batch_size=n_rows, columns=columns)
 
+    def _long_listed(self, path: Path, names: Sequence[str]) -> list[str]:
+        """Columns of long texts that are listed once, so that rows of them decoded may be thousands of times the file.
+
+        They are read as codes, which takes longer where most texts differ.
+        """
+        if not names:
+            return []
+        found: set[str] = set()
+        with self._open(path, names) as file:
+            for place in range(file.num_row_groups):
+                for batch in islice(file.iter_batches(batch_size=1, row_groups=[place], columns=list(names)), 1):
+                    found |= {
+                        name
+                        for name in names
+                        if longest_listed(batch.column(batch.schema.get_field_index(name))) > _LONG
+                    }
+        return sorted(found)
+
     @staticmethod
-    def _open(path: Path) -> Any:
+    def _open(path: Path, coded: Sequence[str] = ()) -> Any:
         from pyarrow import parquet
 
         # a stream and no buffers of whole row groups: a file may be one row group
-        return parquet.ParquetFile(path, pre_buffer=False, buffer_size=_STREAM_BYTES)
+        return parquet.ParquetFile(path, pre_buffer=False, buffer_size=_STREAM_BYTES, read_dictionary=list(coded))
 
 
 class _Arrow(_Reader):

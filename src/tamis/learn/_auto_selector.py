@@ -236,7 +236,6 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, *, row_groups: Any = None) -> AutoSelector:
         """Select features, and learn to predict ``y`` from them.
 
@@ -253,6 +252,13 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         -------
         self
         """
+        if (finished := self._fit_keeping_checkpoint(X, y, row_groups=row_groups)) is not None:
+            finished.discard()
+        return self
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def _fit_keeping_checkpoint(self, X: Any, y: Any, *, row_groups: Any) -> RaceFile | None:
+        """The same; returns the checkpoint of a search that has ended, to be discarded once its result is safe."""
         started = time.time()
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)  # a fit that fails must not leave what an earlier one found
@@ -260,13 +266,13 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         context.call_on_fit_task_begin(estimator=self)
         self._interruption, self._loops = "", []  # what Ctrl-C has ended, in words; loops that callbacks are told of
         try:
-            self._fit(X, y, row_groups, started)
+            finished = self._fit(X, y, row_groups, started)
         finally:
             del self._interruption, self._loops
         context.call_on_fit_task_end(estimator=self)
-        return self
+        return finished
 
-    def _fit(self, X: Any, y: Any, row_groups: Any, started: float) -> None:
+    def _fit(self, X: Any, y: Any, row_groups: Any, started: float) -> RaceFile | None:
         rankers, models = choose_rankers(self.rankers), choose_models(self.models)
         X = self._read_input(X, reset=True)
         row_groups = check_row_groups(row_groups, X)
@@ -280,7 +286,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             raise ValueError(f"Found array with {n_rows} sample(s) while a minimum of 2 is required: add rows")
         if y is None and self.task == "auto":
             self._fit_unsupervised(table, row_groups)
-            return
+            return None
         labels = self._read_target(y, n_rows)
         codes = self._learn_target(labels)
         check_models_explain(models, self.task_, codes)
@@ -321,6 +327,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         )
         race.seconds_to_judge = seconds_to_judge(race, self.prefer, self.n_bootstraps)
         self._run(race, file, X, labels, searched, notes)
+        return None if interruption(self) else file
 
     def _learn_target(self, labels: np.ndarray) -> np.ndarray:
         """Task and classes of a target, and its codes, or the quantities."""
@@ -361,8 +368,6 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             seed=self.random_state,
         )
         self._store(race, verdict, X, labels, searched, [*notes, *verdict.notes])
-        if not interruption(self):
-            file.discard()
 
     def _fit_unsupervised(self, table: Any, row_groups: np.ndarray | None) -> None:
         data = without_target(table)

@@ -149,7 +149,7 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def discard(self) -> None:
-        """The run has ended: nothing is left to resume."""
+        """The run has ended: nothing is left to resume. Where the path is a link, it stays, and its file goes."""
         if self.path is not None:
             with suppress(OSError):  # what was computed is worth more than a tidy folder
-                self.path.unlink(missing_ok=True)
+                Path(os.path.realpath(self.path)).unlink(missing_ok=True)

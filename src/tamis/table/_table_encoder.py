@@ -185,10 +185,10 @@ def _plan_numbers(source: Source) -> NumberPlan:
 
 def _plan_levels(place: int, labels: list[str], targets: np.ndarray | None) -> tuple[LevelPlan, np.ndarray, bool]:
     """How levels are encoded, the code of each row, and whether it is by the mean target."""
-    distinct, codes, counts = np.unique(
-        np.array(labels, dtype=object).astype(str), return_inverse=True, return_counts=True
-    )
-    known = distinct.tolist()
+    known = sorted(set(labels))
+    place_of = {label: k for k, label in enumerate(known)}  # an array of text is as wide as the longest everywhere
+    codes = np.fromiter(map(place_of.__getitem__, labels), dtype=np.intp, count=len(labels))
+    counts = np.bincount(codes)
     if len(known) <= MOST_LEVELS:
         own = (
             counts >= max(_LEAST_ROWS, int(_LEAST_SHARE * len(labels))) if len(known) > 2 else np.ones(len(known), bool)
