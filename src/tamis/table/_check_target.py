@@ -9,7 +9,6 @@ from scipy.stats import norm, rankdata
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from tamis.kernels.arrays.targets import OUTLYING, encode_target, is_outlying, looks_like_counts
-from tamis.kernels.arrays.tree_units import quantity_in_tree_units
 from tamis.table._findings import Finding
 from tamis.table._source import Source
 
@@ -142,8 +141,6 @@ def _explained_by_tree(values: np.ndarray, y: np.ndarray, task: str, halves: lis
     """Share of the target that a tree on one column explains on the other half of the rows, the worse of both."""
     tree = DecisionTreeClassifier if task == "classification" else DecisionTreeRegressor
     shares, values = [], rankdata(values, axis=0, nan_policy="omit")  # which splits depend on alone, in any units
-    if task == "regression":
-        y = quantity_in_tree_units(y)
     for train, test in (halves, halves[::-1]):
         predicted = tree(min_samples_leaf=2, random_state=0).fit(values[train], y[train]).predict(values[test])
         shares.append(_share(predicted, y[test], task))
