@@ -1,5 +1,7 @@
 """What once misled AutoSelector, or ended its search: outputs, labels, folds, units and files of odd kinds."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -10,8 +12,10 @@ from sklearn.ensemble import StackingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import LeaveOneOut, ShuffleSplit
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
 
 from tamis import AutoSelector
+from tamis._sklearn import openmp_effective_n_threads
 from tamis.base import NothingKeptWarning
 from tamis.learn._portfolio import MODELS
 
@@ -181,3 +185,25 @@ def test_columns_that_tell_no_row_from_another_are_not_kept_with_all_others():
     assert selector.get_feature_names_out().tolist() == [f"x{j}" for j in range(6)]
     assert "all but 'empty', 'same', which tell no row from another, are kept" in selector.reason_
     assert selector.predict(table).shape == (200,)
+
+
+class CountsThreads(LogisticRegression):
+    """A model that takes down how many threads of OpenMP it may use."""
+
+    seen: ClassVar[list[int]] = []
+
+    def fit(self, X, y):
+        self.seen.append(openmp_effective_n_threads())
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize(("n_rows", "n_threads"), [(60, 1), (6000, 2)])
+def test_fits_of_small_tables_wait_for_no_other_thread(n_rows, n_threads):
+    X, y = classes(n_rows)
+    CountsThreads.seen.clear()
+    with threadpool_limits(2, user_api="openmp"):
+        given = {"rankers": ["fisher"], "models": WITHOUT_MODELS | {"mine": CountsThreads()}, "n_bootstraps": 10}
+        AutoSelector(20, **given).fit(X, y)
+        assert openmp_effective_n_threads() == 2
+    assert CountsThreads.seen[-1] == n_threads  # the fit to all rows
+    assert n_threads == 2 or set(CountsThreads.seen) == {1}

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from tamis.learn._configurations import Configuration
-from tamis.learn._fold_work import EVEN, gives_decisions, make_pipeline_of, rank
+from tamis.learn._fold_work import EVEN, gives_decisions, limit_openmp_threads, make_pipeline_of, rank
 from tamis.learn._learning_table import Fold, LearningTable
 from tamis.learn._portfolio import ALL, ModelEntry, Problem, RankerEntry
 from tamis.learn._vote import VoteOfPipelines
@@ -121,7 +121,7 @@ def _fit_pipeline(
         pipeline = Pipeline([("encode", TableEncoder(task=data.task)), *pipeline.steps])
     elif X.dtype.kind != "f":  # logarithms of small integers would be of half precision
         pipeline = Pipeline([("float", FunctionTransformer(as_floats, accept_sparse=True)), *pipeline.steps])
-    with warnings.catch_warnings():
+    with limit_openmp_threads(data.n_columns * data.y.size), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pipeline.fit(X, y)
         if threshold is not None and gives_decisions(pipeline):  # of some models it is known once they are fitted

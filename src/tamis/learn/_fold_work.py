@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from tamis._sklearn import get_threadpool_controller
 from tamis.base import Ranker, fresh
 from tamis.learn._configurations import Configuration
 from tamis.learn._costs import Costs, Guard
@@ -138,7 +140,7 @@ def _predict(model: ModelEntry, configuration: Configuration, problem: Problem, 
         raise ValueError("no column of these can be encoded")
     pipeline = make_pipeline_of(model, configuration, problem)
     classes = None if problem.classes is None else np.asarray(problem.classes)
-    with warnings.catch_warnings():
+    with limit_openmp_threads(_n_entries(fold.train)), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pipeline.fit(fold.train, fold.y if classes is None else classes[fold.y])
         if output == "decision" or (output == "decision or label" and gives_decisions(pipeline)):
@@ -195,8 +197,18 @@ def _keep(fold: Fold, kept: np.ndarray) -> Fold:
 
 
 def _is_large(fold: Fold) -> bool:
-    entries = fold.train.nnz if hasattr(fold.train, "nnz") else fold.train.size
-    return entries > _SMALL_FIT
+    return _n_entries(fold.train) > _SMALL_FIT
+
+
+def _n_entries(table: Any) -> int:
+    return table.nnz if hasattr(table, "nnz") else table.size
+
+
+def limit_openmp_threads(n_entries: int) -> AbstractContextManager:
+    """One thread for a table of few entries: where cores are busy, threads wait for each other seconds on end."""
+    if n_entries > _SMALL_FIT:
+        return nullcontext()
+    return get_threadpool_controller().limit(limits=1, user_api="openmp")
 
 
 def _part(fold: Fold, problem: Problem, n_rows: int, n_columns: int) -> Fold:
