@@ -16,7 +16,7 @@ from bench.auto.sets import SETS
 from bench.auto.splits import outer_splits
 from bench.table import Targets, note
 
-N_SPLITS = 4
+N_SPLITS = 3
 BUDGET = 15.0
 CHALLENGE_BUDGET = 90.0
 
