@@ -43,7 +43,7 @@ class Probe(StoppingRule, name="probe"):
 
     .. math:: P_{\max} = 1 - (1 - P_v(\cos^2\varphi_n))^{c_n} \le \text{risk},
 
-    with :math:`c_n` the candidates left: the chance of keeping any feature when none matters is then the risk.
+    with :math:`c_n` the candidates left: the chance of keeping any feature when none matters is then at most the risk.
 
     Parameters
     ----------

@@ -97,8 +97,8 @@ class ElasticNet(SmoothLossRanker):
     steps of O(n k^2) per penalty for k active features.
 
     ``alpha`` and ``l1_ratio`` are scikit-learn's for classes, and for a quantity of unit variance; scikit-learn has no
-    :math:`\sigma`, so that there the unit of y decides which penalty counts. More than two classes are each set against
-    the others.
+    :math:`\sigma`, so that there the unit of y decides which penalty counts. Friedman, Hastie and Tibshirani's glmnet
+    brings y to unit variance, too. More than two classes are each set against the others.
 
     References
     ----------
