@@ -15,10 +15,10 @@ import numpy as np
 from sklearn.datasets import make_friedman1
 from threadpoolctl import threadpool_limits
 
-from bench.auto.sets import Source, Task, planted_law
+from bench.auto.sets import Task, planted_law
 from bench.table import Targets, note, show
 from tamis import AutoSelector
-from tamis.datasets import load
+from tamis.datasets import load, names
 
 N_TRAIN, N_GENERATED = 300, 20_000
 N_SEEDS = 5
@@ -92,7 +92,7 @@ def measure(n_seeds: int, budget: float, targets: Targets) -> dict[str, Any]:
     found: dict[str, list[Judged]] = {}
     n_test: dict[str, int] = {}
     for name, (draw, file) in DRAWS.items():
-        if not Source(lambda: None, file).is_here():  # type: ignore[arg-type, return-value]
+        if file and file not in names():
             note(f"data set missing, set TAMIS_DATA to its folder: {file}")
             continue
         for seed in range(n_seeds):

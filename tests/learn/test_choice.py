@@ -362,6 +362,10 @@ def test_prediction_intervals_narrow_to_the_interval_with_more_rows_and_stay_bel
     assert few[0] < found.low
     assert few[1] == 1.0
     np.testing.assert_allclose(many, (found.low, found.high), rtol=1e-6)
+    low, high = replace(found, metric="r2", value=0.3, low=0.35, high=0.6).prediction_interval(30)  # by heavy tails
+    assert low < 0.25
+    assert high > 0.6
+    assert replace(found, value=0.6, low=0.5, high=0.7).prediction_interval(1)[0] == 0.0
     with pytest.raises(ValueError, match="n_rows=0 must be the number of rows of a test set"):
         found.prediction_interval(0)
     with pytest.raises(ValueError, match="with a target y only, not for fit"):

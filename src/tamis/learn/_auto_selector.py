@@ -292,21 +292,23 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         check_models_explain(models, self.task_, codes)
         n_classes = len(self.classes_) if self.task_ == "classification" else 0
         metric = with_threshold(find_metric(self.scoring, self.task_, n_classes), n_classes)
-        every, seed = LearningTable(table, codes, self.task_), int(self.random_state)
+        whole, seed = LearningTable(table, codes, self.task_), int(self.random_state)
+        is_balanced = metric.name in ("balanced_accuracy", "roc_auc")
         may_draw = self.cv is None or isinstance(self.cv, Integral)  # folds that are given may name rows
-        searched = choose_searched_rows(every, self.time_budget, row_groups, seed, may_draw=may_draw)
+        searched = choose_searched_rows(
+            whole, self.time_budget, row_groups, seed, classes_count_alike=is_balanced, may_draw=may_draw
+        )
         data, codes, row_groups = searched.data, searched.data.y, searched.row_groups
         folds, notes = split_folds(self.cv, codes, self.task_, row_groups, seed)
         if metric.output == "decision":
             check_folds_hold_both_classes(folds, codes, self.cv)
-        everything = data.all_rows()
+        everything = (data if isinstance(table, Source) else whole).all_rows()  # to encode a tall table takes long
         check_not_lost_to_rounding(everything.train)
         check_units(everything.train, lambda j: self.feature_name(int(everything.places[j])))
-        is_balanced = metric.name in ("balanced_accuracy", "roc_auc")
         labels_of_codes = tuple(self.classes_.tolist()) if n_classes and self._has_own_models() else None
         problem = describe_problem(data, n_classes, is_balanced, seed, labels_of_codes)
         decided_by = {"time_budget": None if searched.rows is None else self.time_budget, "output": metric.asked}
-        file = RaceFile(self.checkpoint, every, self._settings(folds) | decided_by)
+        file = RaceFile(self.checkpoint, whole, self._settings(folds) | decided_by)
         ledger, used = file.resume(seed)
         file.begin(ledger, used)
         race = Race(
@@ -441,7 +443,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
             self.order_ = np.empty(0, dtype=int)
             self.estimator_ = fit_guess(self.task_, labels)
         else:
-            final = searched.fit(race, verdict.chosen, X, labels)
+            final = searched.fit(race, verdict.chosen, X, labels, in_haste=bool(interruption(self)))
             self.support_, self.order_, self.estimator_ = final.support, final.order, final.estimator
             orders, n_fitted = final.orders, final.n_rows
         kept = np.flatnonzero(self.support_)

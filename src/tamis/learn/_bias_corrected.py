@@ -52,7 +52,8 @@ class Estimate:
         .. math:: \hat s \pm |\hat s - s_\pm| \sqrt{1 + \frac{n}{(e - 1) \, m}}
 
         with :math:`s_\pm` the ends of the interval for the score on ever more rows, told from n rows (see
-        :func:`summarize`), and m new ones: a test set differs by chance from the score that it measures.
+        :func:`summarize`), and m new ones: a test set differs by chance from the score that it measures. With groups of
+        rows, these are to be new groups of like sizes.
 
         Parameters
         ----------
@@ -68,8 +69,10 @@ class Estimate:
         if self.metric not in METRICS:
             raise ValueError(f"scores of new rows can be told with a target y only, not for {self.metric}")
         growth = np.sqrt(1.0 + self.n_rows / ((np.e - 1.0) * n_rows))
-        low, high = self.value - growth * (self.value - self.low), self.value + growth * (self.high - self.value)
-        return float(low), float(min(high, METRICS[self.metric].offset))
+        low = self.value - growth * abs(self.value - self.low)
+        high = self.value + growth * abs(self.high - self.value)
+        least = 0.0 if METRICS[self.metric].task == "classification" else -np.inf
+        return float(max(low, least)), float(min(high, METRICS[self.metric].offset))
 
 
 def draw_counts(
@@ -163,7 +166,8 @@ def summarize(
     rows predict are not independent, and without that width the interval misses more often than it says.
 
     Scores of classes never have a narrower interval than Wilson's for the share of so many rows: where hardly a row is
-    wrong, samples of the rows hardly differ, and yet the next hundred rows may hold a few that are.
+    wrong, samples of the rows hardly differ, and yet the next hundred rows may hold a few that are. Rows count as
+    independent there, whatever groups they are in.
 
     Parameters
     ----------

@@ -47,6 +47,11 @@ class Configuration:
         return f"{self.n_features} features by {self.ranker}, {self.model}{scaling}"
 
 
+def model_of(key: str) -> str:
+    """The model's label in the key of a configuration."""
+    return key.split("|", 3)[3]
+
+
 def grid(n_features: int) -> list[int]:
     """Numbers of features to try besides all, about evenly on a logarithmic scale."""
     most = min(int(_LARGEST_SHARE * n_features), _MOST_IN_GRID)

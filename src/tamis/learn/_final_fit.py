@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ def fit_final(
 
     ``threshold_of`` tells where it parts two classes, None for where its model does.
     """
-    n_columns, problem = data.n_columns, replace(problem, n_rows=data.y.size)
+    n_columns = data.n_columns
     orders, fold = {}, data.all_rows()
     everything = _telling_columns(fold)
     for name in dict.fromkeys(each.ranker for each in chosen if each.ranker != ALL):

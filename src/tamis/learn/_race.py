@@ -35,6 +35,8 @@ _REFINEMENTS = 6
 class Race(TimedResults):
     r"""Configurations in waves: all features with every model, then one ranker after the other.
 
+    Models that are costly come last, but on all features where one fit takes 4 % of the budget at most.
+
     Each wave runs on the first fold; there, and after the second, configurations are dropped that are worse than the
     best of all so far by more than two standard errors of the paired difference over rows. On tables of 300 rows and
     more all but the better third of a wave, and at least twelve, are dropped on the first fold too: rows of that fold
@@ -134,7 +136,7 @@ class Race(TimedResults):
             self._most_seconds = _FIRST_LOOK * self.budget
         yield from self._run_rankers(cheap, first)
         self._most_seconds = np.inf
-        yield from self._run_wave(self._not_begun(), frozenset())
+        yield from self._run_wave(self._not_begun(cheap), frozenset())
         if costly:
             last = with_all(self.data.n_columns, costly, self.scalings)
             yield from self._run_wave(last, frozenset())
@@ -165,10 +167,10 @@ class Race(TimedResults):
         for ranker in self.rankers:
             yield from self._run_wave(with_ranker(ranker, sizes, models, scaling_of), frozenset())
 
-    def _not_begun(self) -> list[Configuration]:
+    def _not_begun(self, models: list[ModelEntry]) -> list[Configuration]:
         """What would have taken too large a share of the time for a first look."""
-        begun = {key for key, _ in self.ledger.outputs}
-        return [each for each in self.configurations if each.key not in begun]
+        begun, labels = {key for key, _ in self.ledger.outputs}, {entry.label for entry in models}
+        return [each for each in self.configurations if each.key not in begun and each.model in labels]
 
     def _beside_the_best(self) -> list[Configuration]:
         """What was not tried yet and differs by one step from the best of the pairs of ranker and model."""

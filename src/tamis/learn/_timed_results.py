@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.learn._configurations import Configuration
+from tamis.learn._configurations import Configuration, model_of
 from tamis.learn._costs import Costs, Guard
 from tamis.learn._fold_results import FoldResults, Folds, Ledger
 from tamis.learn._learning_table import LearningTable
@@ -53,9 +53,18 @@ class TimedResults(FoldResults):
         self.budget, self.started, self.clock = budget, started, clock
         self.n_final, self.least_reserve = n_final, least_reserve
         self.costs = Costs()
+        self._observe_earlier_fits()
         self.seconds_to_judge = 0.0
         self._seconds_to_permute = 0.0
         self._may_be_chosen: dict[str, Configuration] = {}
+
+    def _observe_earlier_fits(self) -> None:
+        """Costs of what an earlier run has found."""
+        for (name, fold), ranked in self.ledger.orders.items():
+            self.costs.observe(name, self.every_fold[fold][0].size, ranked.n_columns, ranked.seconds)
+        for (key, fold), outcome in self.ledger.outputs.items():
+            name = model_of(key)
+            self.costs.observe(name, self.every_fold[fold][0].size, outcome.n_columns, outcome.seconds)
 
     def _guard(self, most: float = np.inf) -> Guard:
         to_judge = _FINAL_SAFETY * (self.seconds_to_judge + self._seconds_to_permute)

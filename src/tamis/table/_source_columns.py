@@ -124,7 +124,7 @@ def take_columns(X: Any, places: np.ndarray) -> Any:
 def take_rows(X: Any, rows: np.ndarray) -> Any:
     """Some rows of a data frame, a mapping or an array, as they are."""
     if isinstance(X, Mapping) and not sparse.issparse(X):
-        return {name: np.asarray(column)[rows] for name, column in X.items()}
+        return {name: np.asanyarray(column)[rows] for name, column in X.items()}  # with their masks
     if nw.dependencies.is_into_dataframe(X):
         return nw.from_native(X, eager_only=True)[rows.tolist()].to_native()
     return safe_indexing(X, rows, axis=0)
