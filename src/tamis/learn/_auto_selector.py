@@ -293,11 +293,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         n_classes = len(self.classes_) if self.task_ == "classification" else 0
         metric = with_threshold(find_metric(self.scoring, self.task_, n_classes), n_classes)
         whole, seed = LearningTable(table, codes, self.task_), int(self.random_state)
-        is_balanced = metric.name in ("balanced_accuracy", "roc_auc")
-        may_draw = self.cv is None or isinstance(self.cv, Integral)  # folds that are given may name rows
-        searched = choose_searched_rows(
-            whole, self.time_budget, row_groups, seed, classes_count_alike=is_balanced, may_draw=may_draw
-        )
+        searched = choose_searched_rows(whole, self.time_budget, row_groups, self.cv, metric, seed)
         data, codes, row_groups = searched.data, searched.data.y, searched.row_groups
         folds, notes = split_folds(self.cv, codes, self.task_, row_groups, seed)
         if metric.output == "decision":
@@ -306,7 +302,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         check_not_lost_to_rounding(everything.train)
         check_units(everything.train, lambda j: self.feature_name(int(everything.places[j])))
         labels_of_codes = tuple(self.classes_.tolist()) if n_classes and self._has_own_models() else None
-        problem = describe_problem(data, n_classes, is_balanced, seed, labels_of_codes)
+        problem = describe_problem(data, n_classes, metric.counts_classes_alike, seed, labels_of_codes)
         decided_by = {"time_budget": None if searched.rows is None else self.time_budget, "output": metric.asked}
         file = RaceFile(self.checkpoint, whole, self._settings(folds) | decided_by)
         ledger, used = file.resume(seed)

@@ -45,6 +45,11 @@ class Metric:
         """What models are asked for: decision values, where they give such, if labels are to be found from them."""
         return "decision or label" if self.finds_threshold else self.output
 
+    @property
+    def counts_classes_alike(self) -> bool:
+        """Whether a rare class counts as much as a frequent one."""
+        return self.scales is _by_class
+
     def score(self, mean_loss: np.ndarray) -> np.ndarray:
         """Scores from scaled sums of losses; linear terms of a few rows may sum to less than nothing."""
         return self.offset - np.maximum(mean_loss, 0.0) ** (1.0 / self.root)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tamis.learn._configurations import Configuration
 from tamis.learn._costs import Guard
 from tamis.learn._final_fit import Final, fit_final
 from tamis.learn._learning_table import LearningTable
+from tamis.learn._metrics import Metric
 from tamis.learn._portfolio import ALL, ModelEntry, RankerEntry
 from tamis.learn._race import Race
 from tamis.learn._timed_results import LEAST_RESERVE
@@ -100,14 +102,14 @@ def choose_searched_rows(
     whole: LearningTable,
     time_budget: float,
     row_groups: np.ndarray | None,
+    cv: Any,
+    metric: Metric,
     seed: int,
-    *,
-    classes_count_alike: bool,
-    may_draw: bool,
 ) -> SearchedRows:
-    """All rows, or where the time is short for them and they may be drawn, some at random."""
-    fewest = _FEWEST_OF_CLASS_THAT_COUNTS if classes_count_alike else _FEWEST_OF_CLASS
-    rows = draw_rows(whole, time_budget, row_groups, seed, fewest) if may_draw else None
+    """All rows, or where the time is short for them, some at random; folds that are given may name rows."""
+    fewest = _FEWEST_OF_CLASS_THAT_COUNTS if metric.counts_classes_alike else _FEWEST_OF_CLASS
+    is_a_number = cv is None or isinstance(cv, Integral)
+    rows = draw_rows(whole, time_budget, row_groups, seed, fewest) if is_a_number else None
     if rows is None:
         return SearchedRows(whole, whole, row_groups, None, seed)
     return SearchedRows(whole, whole.take_rows(rows), None if row_groups is None else row_groups[rows], rows, seed)
