@@ -80,3 +80,9 @@ def test_quantities_are_lost_whose_variance_is_near_rounding(change, is_lost):
     assert not is_quantity_lost_to_trees(moved)
     assert 0.1 < np.abs(moved).max() <= 1
     np.testing.assert_array_equal(np.argsort(moved), np.argsort(y))
+
+
+def test_columns_that_single_precision_holds_are_left_alone_however_wide_their_range():
+    rng = np.random.default_rng(0)
+    X = 10.0 ** rng.uniform(0, 37, size=(200, 3))
+    assert in_tree_units(X) is X

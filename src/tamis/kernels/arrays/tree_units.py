@@ -20,7 +20,7 @@ from tamis.kernels.arrays.scaling import column_range, ldexp_columns
 _OFFSET = 2.0**10
 # Binary exponents of the largest value of a column between which single precision has room, and 1e-7 is less than a
 # thousandth of a column's values.
-_EXPONENTS = (-13, 100)
+_EXPONENTS = (-13, 127)
 _MIDDLE = 20  # the exponent that other columns are given: steps of single precision are then far above 1e-7
 _SMALLEST_GAP = 1e-7  # of two values that scikit-learn's trees tell apart
 _SMALLEST_IMPURITY = float(np.finfo(float).eps)  # of a node that they split, and the rounding of larger variances
@@ -39,7 +39,8 @@ def in_tree_units(X: Any) -> Any:
         offset = np.where(_hides_range(low, high), low, 0.0)
         if offset.any():
             X, low, high = X - offset.astype(X.dtype), low - offset, high - offset  # of numbers so near, exact
-    return ldexp_columns(X, _tree_exponents(low, high))
+    exponents = _tree_exponents(low, high)
+    return ldexp_columns(X, exponents) if exponents.any() else X
 
 
 def quantity_in_tree_units(y: np.ndarray) -> np.ndarray:
