@@ -1,6 +1,5 @@
 """Files that a command writes: none that it reads, no two to one place, and nothing lost where writing fails."""
 
-import io
 import os
 import subprocess
 import sys
@@ -10,25 +9,10 @@ import polars as pl
 import pytest
 
 from tamis import AutoSelector
-from tamis.cli import Environment, main
 from tamis.rank._checkpoint import Checkpoint
+from tests.adversary.refusals import command, refuses
 
 FEW = ("--budget", "30", "--rankers", "fisher", "--models", "ridge", "--quiet")
-
-
-def command(*arguments):
-    env = Environment(stdout=io.StringIO(), stderr=io.StringIO())
-    code = main([str(argument) for argument in arguments], env)
-    return code, env.stdout.getvalue(), env.stderr.getvalue()
-
-
-def refuses(*arguments, words):
-    code, answer, said = command(*arguments)
-    assert (code, answer) == (2, ""), said
-    (line,) = said.splitlines()
-    assert line.startswith("tamis: error: ")
-    for word in words:
-        assert word in line
 
 
 def frame(seed):

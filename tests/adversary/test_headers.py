@@ -2,30 +2,14 @@
 
 import csv
 import gzip
-import io
 
 import numpy as np
 import polars as pl
 import pytest
 
-from tamis.cli import Environment, main
+from tests.adversary.refusals import command, refuses
 
 ENGINES = ["memory", "blocks"]
-
-
-def command(*arguments):
-    env = Environment(stdout=io.StringIO(), stderr=io.StringIO())
-    code = main([str(argument) for argument in arguments], env)
-    return code, env.stdout.getvalue(), env.stderr.getvalue()
-
-
-def refuses(*arguments, words):
-    code, answer, said = command(*arguments)
-    assert (code, answer) == (2, ""), said
-    (line,) = said.splitlines()
-    assert line.startswith("tamis: error: ")
-    for word in words:
-        assert word in line
 
 
 @pytest.fixture(autouse=True)

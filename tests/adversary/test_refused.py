@@ -1,6 +1,5 @@
 """Input that must not pass in silence, or be refused in words that help nobody: as a user meets it."""
 
-import io
 import warnings
 
 import numpy as np
@@ -22,12 +21,12 @@ from tamis import (
     TableSelector,
 )
 from tamis.assess import compare, fit_score
-from tamis.cli import Environment, main
 from tamis.dictionary import RBF
 from tamis.dimension import TwoNN
 from tamis.stop import IntrinsicDimension
 from tamis.table import check_table
 from tamis.testing.instances import ARGUMENTS
+from tests.adversary.refusals import command, refuses
 
 N_ROWS = 60
 FOR_CLASSES = [
@@ -45,22 +44,6 @@ def data(seed=0):
 def frame(seed=0):
     X, _ = data(seed)
     return pl.DataFrame(X[:, :3], schema=list("abc")).with_columns(y=pl.Series((X[:, 0] + 0.1 * X[:, 1]).round(3)))
-
-
-def command(*arguments):
-    env = Environment(stdout=io.StringIO(), stderr=io.StringIO())
-    code = main([str(argument) for argument in arguments], env)
-    return code, env.stdout.getvalue(), env.stderr.getvalue()
-
-
-def refuses(*arguments, words):
-    code, answer, said = command(*arguments)
-    assert (code, answer) == (2, ""), said
-    (line,) = said.splitlines()
-    assert line.startswith("tamis: error: ")
-    assert len(line) < 700
-    for word in words:
-        assert word in line
 
 
 @pytest.fixture(autouse=True)
