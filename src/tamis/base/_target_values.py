@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from tamis.base._raw_input import shown
-from tamis.kernels.arrays.targets import encode_classes, has_fractions, infer_task
+from tamis.kernels.arrays.targets import encode_classes, has_fractions, infer_task, is_label_a_row
 
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("numbers", (Real, Decimal, np.bool_)),
@@ -21,8 +21,6 @@ _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("durations", (timedelta, np.timedelta64)),
 )
 _LARGEST_INTEGER = 2**63
-_FEWEST_TO_REFUSE = 20  # different labels, of which one a row is more than a small example
-_MOST_CLASSES_PER_ROW = 0.75
 _LARGEST_SIZE = 2.0**400  # of a quantity: sums of squares over any number of rows stay numbers
 _INSTEAD = {
     "dates": "give a quantity, such as days, (y - y.min()) / np.timedelta64(1, 'D'), or labels, such as years",
@@ -57,7 +55,7 @@ def check_target_values(values: np.ndarray) -> np.ndarray:
 def _check_labels(values: np.ndarray) -> None:
     """Refuse text that differs from nearly every row to the next: a quantity was meant, or a name."""
     items = values.tolist()
-    if not _is_label_a_row(len(set(items)), values.size):
+    if not is_label_a_row(len(set(items)), values.size):
         return
     is_text = np.array([isinstance(item, str) and np.isnan(as_number(item)) for item in items])
     if 0 < is_text.sum() < values.size / 2:
@@ -73,12 +71,8 @@ def _check_labels(values: np.ndarray) -> None:
 
 def check_classes_recur(y: np.ndarray) -> None:
     """Refuse classes of which there are nearly as many as rows: nothing varies within a class of one row."""
-    if y.ndim == 1 and _is_label_a_row(np.unique(y).size, y.size):
+    if y.ndim == 1 and is_label_a_row(np.unique(y).size, y.size):
         raise _too_many_classes(y, "labels", "explain a quantity: task='regression', or a method for these")
-
-
-def _is_label_a_row(n_classes: int, n_rows: int) -> bool:
-    return n_classes >= _FEWEST_TO_REFUSE and n_classes > _MOST_CLASSES_PER_ROW * n_rows
 
 
 def _too_many_classes(y: np.ndarray, noun: str, instead: str) -> ValueError:

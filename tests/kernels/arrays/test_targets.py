@@ -13,8 +13,10 @@ from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_ta
         (np.array(["a", "b", "a"], dtype=object), "classification"),
         (np.array([True, False, True]), "classification"),
         (np.array([0.25, 0.75, 0.25]), "classification"),
-        (np.arange(20), "classification"),
-        (np.arange(20) / 1.0, "classification"),
+        (np.arange(19), "classification"),
+        (np.arange(19) / 1.0, "classification"),
+        (np.repeat(np.arange(20), 2), "classification"),
+        (np.arange(20), "regression"),  # a class for every row is none
         (np.arange(21), "regression"),
         (np.array([0.1, 0.2, 0.3]), "regression"),
         (np.array([0, 1, 1.5]), "regression"),

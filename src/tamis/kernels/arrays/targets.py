@@ -11,6 +11,8 @@ import numpy as np
 from tamis.kernels.arrays.scaling import ldexp_columns, overflow_exponents, rescale_safely
 
 _MOST_INTEGER_CLASSES = 20
+_FEWEST_LABELS_A_ROW = 20  # different labels, of which one a row is more than a small example
+_MOST_CLASSES_PER_ROW = 0.75
 _FIRST = 1000  # values that mostly tell a quantity
 OUTLYING = 10.0  # robust standard deviations of a target
 _FEWEST_COUNTS = 5
@@ -44,15 +46,22 @@ class Target:
 def infer_task(y: np.ndarray) -> str:
     """Guess "classification" or "regression".
 
-    Labels that are no numbers, two distinct values, or at most 20 distinct whole numbers are classes; anything else
-    is a quantity. Several columns are several quantities.
+    Labels that are no numbers, two distinct values, or at most 20 distinct whole numbers are classes, unless nearly
+    every row has its own; anything else is a quantity. Several columns are several quantities.
     """
     if y.ndim == 2:
         return "regression"
     if y.dtype.kind not in "fiu":
         return "classification"
     # a quantity mostly shows in its first values, which saves sorting all
-    return "classification" if _could_be_classes(y[:_FIRST]) and _could_be_classes(y) else "regression"
+    if not (_could_be_classes(y[:_FIRST]) and _could_be_classes(y)):
+        return "regression"
+    return "regression" if is_label_a_row(np.unique(y).size, y.size) else "classification"
+
+
+def is_label_a_row(n_classes: int, n_rows: int) -> bool:
+    """Whether there are nearly as many labels as rows, more than a small example has."""
+    return n_classes >= _FEWEST_LABELS_A_ROW and n_classes > _MOST_CLASSES_PER_ROW * n_rows
 
 
 def _could_be_classes(y: np.ndarray) -> bool:
