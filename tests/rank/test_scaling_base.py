@@ -82,7 +82,9 @@ def test_a_model_says_which_table_it_takes():
 def test_quantities_are_refused_by_bounds_on_errors():
     rng = np.random.RandomState(0)
     X = rng.randn(60, 4)
-    with pytest.raises(ValueError, match="ScalingFactors is for classes, but y holds 60 distinct numbers"):
+    with pytest.raises(ValueError, match="ScalingFactors is for classes, but y holds 40 distinct numbers"):
+        ScalingFactors().fit(X, np.arange(60.0) % 40)
+    with pytest.raises(ValueError, match="y holds 60 different labels in 60 rows"):
         ScalingFactors().fit(X, np.arange(60.0))
 
 

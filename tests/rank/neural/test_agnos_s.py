@@ -348,7 +348,7 @@ def test_dask_data_frames_of_mixed_types_are_ranked_and_bad_columns_named():
     method = AgnosS(stop=3, max_iter=20, random_state=0)
     found = method.fit(frames.from_pandas(table, npartitions=3))
     np.testing.assert_array_equal(found.order_, AgnosS(stop=3, max_iter=20, random_state=0).fit(table).order_)
-    with pytest.raises(ValueError, match="the columns of X are not those"):
+    with pytest.raises(ValueError, match="X lacks 'a' and holds 'z', which fit has not seen"):
         found.transform(frames.from_pandas(table.rename(columns={"a": "z"}), npartitions=3))
     with pytest.raises(ValueError, match="columns 'word' of X are not numeric"):
         method.fit(frames.from_pandas(table.assign(word="w"), npartitions=3))

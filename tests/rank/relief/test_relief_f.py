@@ -210,8 +210,9 @@ def test_the_task_may_be_forced():
 
 def test_samples_that_are_all_alone_in_their_class_have_misses_only():
     X, _ = data()
-    found = ReliefF(stop=None, task="classification").fit(X, np.arange(30))
-    np.testing.assert_allclose(found.scores_, relief_f(X, np.arange(30), 10), **CLOSE)
+    X = X[:15]
+    found = ReliefF(stop=None, task="classification").fit(X, np.arange(15))
+    np.testing.assert_allclose(found.scores_, relief_f(X, np.arange(15), 10), **CLOSE)
     assert np.all(found.scores_ > 0)
 
 
