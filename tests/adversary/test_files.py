@@ -5,13 +5,14 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
 import polars as pl
 import pytest
 
-from tamis.base._written_whole import _HOST
+from tamis.base._written_whole import _HOST, what_prevents_writing
 
 SECONDS = 60  # that no refusal takes, however slow the machine is
 MEMORY = 4 * 2**30  # bytes of address space, less than a table of names of what headers claim
@@ -135,3 +136,18 @@ def test_a_terminated_run_leaves_nothing_behind(folder):
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=SECONDS) in (143, 0)
     assert set(os.listdir(folder)) - before <= {"kept.csv"}
+
+
+def test_whether_a_file_can_be_written_is_found_out_without_leaving_a_name(tmp_path, monkeypatch):
+    """A process may be killed at any moment, also while it tries."""
+    unnamed, seen = tempfile.TemporaryFile, []
+
+    def watched(**given):
+        file = unnamed(**given)
+        seen.append(os.listdir(tmp_path))
+        return file
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", watched)
+    assert what_prevents_writing(tmp_path / "kept.csv") == ""
+    assert seen == [[]]
+    assert "name a file elsewhere" in what_prevents_writing(tmp_path / ("k" * 300))

@@ -9,6 +9,7 @@ import platform
 import re
 import secrets
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,7 +89,7 @@ def _what_is_there(place: Path) -> str:
 
 
 def what_prevents_writing(path: str | os.PathLike[str]) -> str:
-    """Why a file cannot be written there, found out by making one beside it; "" where it can.
+    """Why a file cannot be written there, found out by making one without a name beside it; "" where it can.
 
     Parameters
     ----------
@@ -114,11 +115,10 @@ def what_prevents_writing(path: str | os.PathLike[str]) -> str:
             return f"there is no folder {Path(path).parent}; create it first, or name a file elsewhere"
         if not os.access(place.parent, os.W_OK):
             return f"no permission to write to the folder {Path(path).parent}; name a file elsewhere"
-        part = _part_of(place)
-        try:
-            part.touch(exist_ok=False)
-        finally:
-            _remove(part)
+        with contextlib.suppress(FileNotFoundError):
+            os.lstat(_part_of(place))  # whose name may be too long
+        with tempfile.TemporaryFile(dir=place.parent):  # of which nothing is left, whatever ends the process
+            pass
     except OSError as error:
         return f"no file can be made there ({error.strerror or error}); name a file elsewhere"
     return ""
