@@ -143,9 +143,10 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
     -----
     Tables are encoded inside each fold, by its training rows (as :class:`~tamis.TableSelector` does, levels by their
     mean target among them). Rankings are computed once per ranker and fold, and shared by all numbers of features and
-    models. Configurations run in a fixed sequence of waves: all features with every model, then ranker by ranker, then
-    what is costly; each model keeps the scaling that served it best on all features. After the first fold of a wave the
-    better third go on (all, below 300 rows), and none that is worse than the best of all by two standard errors. With
+    models. Configurations run in a fixed sequence of waves: all features with every model (with costly ones where a fit
+    takes at most 4 % of the time), then ranker by ranker, then what is costly; each model keeps the scaling that served
+    it best on all features. After the first fold of a wave the better third go on (all, below 300 rows), and none that
+    is worse than the best of all by two standard errors. With
     time left, what differs by one step (half-way to the next number of features, another scaling, the next setting of
     the model) from the best configurations of the six best pairs of ranker and model is tried, up to six times over;
     then what is not worse than the best by two standard errors is repeated on other partitions of the rows, and losses
