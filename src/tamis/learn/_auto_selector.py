@@ -418,7 +418,7 @@ class AutoSelector(CallbackSupportMixin, KeptColumnsPredictor):
         if interruption(self):
             notes.append(interruption(self))
             warnings.warn(f"AutoSelector was {interruption(self)}", ConvergenceWarning, stacklevel=caller_level())
-        elif len(race.complete()) == 1 and len(race.configurations) > 1:
+        elif len(race.complete()) == 1 and len({key for key, _ in race.ledger.outputs}) == 1 < len(race.configurations):
             notes.append("there was time for the cheapest configuration only: raise time_budget")
         return notes
 
