@@ -21,6 +21,7 @@ from tamis import (
     TableSelector,
 )
 from tamis.assess import compare, fit_score
+from tamis.base import NothingKeptWarning
 from tamis.dictionary import RBF
 from tamis.dimension import TwoNN
 from tamis.stop import IntrinsicDimension
@@ -434,3 +435,25 @@ def test_rows_that_stand_twice_are_counted_and_the_cure_is_named():
     X, _ = data()
     with pytest.warns(UserWarning, match=r"120 of 120 samples are copies of others.*np\.unique\(X, axis=0\)"):
         TwoNN().fit(np.repeat(X, 2, axis=0))
+
+
+def test_labels_to_be_scored_are_read_as_those_of_fit():
+    X, y = data(0)
+    labels = np.where(y > 0, "a", "b").astype(object)
+    spoiled = labels.copy()
+    spoiled[3] = None
+    for model in (OFWClassifier(OFW("ridge", random_state=0), n_classifiers=3, random_state=0), InfiniteSVM(RBF())):
+        fitted = model.fit(X, labels)
+        assert fitted.score(X, labels) > 0.5
+        with pytest.raises(ValueError, match="no label in 1 of"):
+            fitted.score(X, spoiled)
+        with pytest.raises(ValueError, match="give y"):
+            fitted.score(X, None)
+
+
+def test_a_frame_of_which_nothing_is_kept_has_its_rows():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    with pytest.warns(NothingKeptWarning):
+        auto = AutoSelector(5, rankers=["fisher"], models=["ridge"]).fit(X, np.random.default_rng(1).normal(size=60))
+    assert auto.n_features_ == 0
+    assert auto.transform(pd.DataFrame(X)).shape == (60, 0)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
@@ -34,10 +34,11 @@ from tamis.learn._map_candidates import (
     compute_columns,
     prepare_signals,
 )
+from tamis.learn._scored_labels import LabelClassifier
 from tamis.learn._signals import check_finite_signals, check_labels, is_table
 
 
-class InfiniteSVM(CallbackSupportMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
+class InfiniteSVM(CallbackSupportMixin, LabelClassifier, TransformerMixin, BaseEstimator):
     r"""Support vector machine on the few feature maps, of infinitely many, that it needs.
 
     .. math:: \min_{\Theta, W, b} \frac{C}{2n} \sum_i \bigl(1 - y_i (b + \sum_{\theta \in \Theta} \langle w_\theta,

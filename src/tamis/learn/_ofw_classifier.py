@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -17,11 +17,12 @@ from tamis.base._new_rows import check_new_rows
 from tamis.base._target_values import check_holds_classes
 from tamis.base._validation import check_table
 from tamis.kernels.arrays.targets import encode_classes
+from tamis.learn._scored_labels import LabelClassifier
 from tamis.rank.stochastic._ofw import LEARNERS, OFW, make_learner
 from tamis.rank.stochastic._subset_ensemble import fit_ensemble
 
 
-class OFWClassifier(ClassifierMixin, BaseEstimator):
+class OFWClassifier(LabelClassifier, BaseEstimator):
     r"""Vote of classifiers on subsets of features drawn from the probability that :class:`~tamis.OFW` learned.
 
     .. math:: \bar A(x) = \arg\max_c \sum_{i=1}^n [A_{\omega^{(i)}}(x) = c], \qquad \omega^{(i)} \sim P^{\otimes k}

@@ -116,6 +116,8 @@ def take_columns(X: Any, places: np.ndarray) -> Any:
     if isinstance(X, Mapping) and not sparse.issparse(X):
         names = list(X)
         return {names[place]: X[names[place]] for place in places.tolist()}
+    if nw.dependencies.is_pandas_dataframe(X):
+        return X.iloc[:, places]  # with its rows, even where no column is taken
     if nw.dependencies.is_into_dataframe(X):
         return nw.from_native(X, eager_only=True)[:, places.tolist()].to_native()
     return safe_indexing(X, places, axis=1)
