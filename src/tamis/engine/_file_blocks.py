@@ -523,6 +523,7 @@ class _Arrow(_Reader):
         with self._open(path, places) as file:  # other columns are not decoded
             for place in range(file.num_record_batches):
                 batch = file.get_batch(place).select(columns)
+                batch.validate(full=True)  # offsets of damaged text may point anywhere in memory
                 for start in range(0, batch.num_rows, n_rows):
                     yield batch.slice(start, n_rows)
 

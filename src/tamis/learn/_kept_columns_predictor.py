@@ -16,6 +16,7 @@ from tamis.base._validation import check_one_target, column_name, describe_non_f
 from tamis.learn._bias_corrected import Estimate
 from tamis.learn._fold_work import decision_values
 from tamis.learn._metrics import find_metric
+from tamis.learn._scored_labels import codes_of_labels
 from tamis.learn._vote import VoteOfPipelines
 from tamis.table._source import read_source
 from tamis.table._source_columns import ReadsTables, take_columns
@@ -173,17 +174,11 @@ class KeptColumnsPredictor(ReadsTables):
         check_one_target(self, y)
         labels = column_or_1d(read_target(y, len(output)), warn=True)
         if self.task_ == "classification":
-            known = {label: code for code, label in enumerate(self.classes_.tolist())}
-            found = labels.tolist()
-            labels = np.array([known.get(label, -1) for label in found])
-            if np.all(labels < 0):
-                raise ValueError(
-                    f"y holds none of the classes of fit: {found[0]!r} is not among {self.classes_.tolist()}"
-                )
+            found, labels = labels.tolist(), codes_of_labels(labels, self.classes_)
             if metric.output == "decision" and np.any(labels < 0):
                 raise ValueError(f"y holds a class that fit did not see: {found[int(np.argmin(labels))]!r}")
             if metric.output == "label":
-                output = np.array([known[label] for label in output.tolist()])
+                output = codes_of_labels(output, self.classes_)
         losses = metric.losses(labels, output)
         return float(metric.score(metric.scales(labels, np.ones((1, labels.size))) @ losses)[0])
 

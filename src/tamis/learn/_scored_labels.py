@@ -1,19 +1,31 @@
-"""Base of classifiers whose scores refuse labels that cannot be compared, in the words of all estimators."""
+"""Labels that predictions are scored by, read as ``fit`` reads them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils import column_or_1d
 
-from tamis.base._validation import errors_in_one_line
+from tamis.base._target_values import check_holds_classes
 from tamis.table._target import read_target
+
+
+def codes_of_labels(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Place of every label among the classes, -1 where it is none of them; refused where all are none."""
+    known = {label: code for code, label in enumerate(classes.tolist())}
+    found = labels.tolist()
+    codes = np.array([known.get(label, -1) for label in found])
+    if np.all(codes < 0):
+        raise ValueError(f"y holds none of the classes of fit: {found[0]!r} is not among {classes.tolist()}")
+    return codes
 
 
 class LabelClassifier(ClassifierMixin):
     """A classifier whose ``score`` reads labels as ``fit`` does."""
+
+    classes_: np.ndarray
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows whose class is predicted.
@@ -32,5 +44,7 @@ class LabelClassifier(ClassifierMixin):
         labels = read_target(y, len(predicted))
         if labels is None:
             raise ValueError("score compares predictions with the target: give y")
-        with errors_in_one_line():
-            return float(accuracy_score(column_or_1d(labels, warn=True), predicted, sample_weight=sample_weight))
+        labels = column_or_1d(labels, warn=True)
+        check_holds_classes(labels, type(self).__name__)
+        is_right = codes_of_labels(labels, self.classes_) == codes_of_labels(predicted, self.classes_)
+        return float(np.average(is_right, weights=sample_weight))
