@@ -457,3 +457,18 @@ def test_a_frame_of_which_nothing_is_kept_has_its_rows():
         auto = AutoSelector(5, rankers=["fisher"], models=["ridge"]).fit(X, np.random.default_rng(1).normal(size=60))
     assert auto.n_features_ == 0
     assert auto.transform(pd.DataFrame(X)).shape == (60, 0)
+
+
+def test_damaged_text_of_an_arrow_file_is_refused_in_blocks(tmp_path):
+    table = pl.DataFrame({"a": np.arange(50.0), "s": [f"text {i}" for i in range(50)], "y": np.arange(50.0) ** 2})
+    path = tmp_path / "table.arrow"
+    table.write_ipc(path, compat_level=pl.CompatLevel.oldest())
+    content = bytearray(path.read_bytes())
+    offsets = content.find(np.arange(0, 3 * len("text 0"), len("text 0"), dtype=np.int64).tobytes())
+    if offsets < 0:
+        offsets = content.find(np.arange(0, 3 * len("text 0"), len("text 0"), dtype=np.int32).tobytes())
+    content[offsets + 16 : offsets + 24] = b"\xff" * 8
+    path.write_bytes(content)
+    code, answer, said = command("rank", path, "--target", "y", "--engine", "blocks", "--method", "gram-schmidt")
+    assert (code, answer) == (2, "")
+    assert said.splitlines()[-1].startswith(f"tamis: error: cannot read {path}: In column 1")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tamis.kernels.arrays.targets import encode_classes, encode_target, infer_task, subproblems
+from tamis.kernels.arrays.targets import encode_classes, encode_target, has_fractions, infer_task, subproblems
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,8 @@ def test_one_against_the_rest_has_every_class_with_all_rows():
     parts = list(subproblems(np.array([0, 1, 2, 0]), 3, "ovr"))
     assert [against for against, _ in parts] == [(0,), (1,), (2,)]
     assert all(rows.tolist() == [0, 1, 2, 3] for _, rows in parts)
+
+
+def test_targets_of_half_precision_are_told_apart_without_a_warning():
+    assert not has_fractions(np.array([1, 2, 60000], dtype=np.float16))
+    assert has_fractions(np.array([0.5, 2], dtype=np.float16))

@@ -121,3 +121,14 @@ def test_the_law_of_many_targets_and_columns_is_close():
     factors = [rng.beta((dof - i) / 2, n_removed / 2, size=20000) for i in range(n_targets)]
     p_values = [wilks_survival(-log_lambda, n_targets, n_removed, dof) for log_lambda in np.log(factors).sum(axis=0)]
     assert stats.kstest(p_values, "uniform").pvalue > 1e-3
+
+
+def test_a_scatter_that_rounding_makes_indefinite_has_a_root():
+    M, Y = data(3)
+    model, rng = model_of(M, Y), np.random.RandomState(0)
+    model._whitener = np.eye(3)
+    for _ in range(20):
+        model.residual = np.outer(1e4 * rng.normal(size=N), rng.normal(size=3))  # of rank one
+        root, scatter = model._scatter_root(), model.residual.T @ model.residual
+        np.testing.assert_allclose(root.T @ root, scatter, atol=1e-10 * np.abs(scatter).max())
+        assert np.all(np.diag(root) > 0)

@@ -117,7 +117,10 @@ def _chi2(counts: np.ndarray) -> float:
 
 def has_fractions(y: np.ndarray) -> bool:
     """Whether numbers of a target are no labels: they have fractions, or are too large to tell whether they have."""
-    return y.dtype.kind == "f" and bool(np.any((y != np.round(y)) | (np.abs(y) > _LARGEST_WHOLE)))
+    if y.dtype.kind != "f":
+        return False
+    size = np.abs(y, dtype=float)  # half precision has no number as large
+    return bool(np.any((y != np.round(y)) | (size > _LARGEST_WHOLE)))
 
 
 def encode_target(y: np.ndarray, task: str = "auto") -> Target:

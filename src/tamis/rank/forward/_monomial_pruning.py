@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cholesky, qr, solve_triangular
+from scipy.linalg import qr, solve_triangular
 from scipy.special import fdtrc
 
 from tamis.kernels.arrays.tolerances import DEPENDENT, EXPLAINED, FULL_LEVERAGE, TIE
@@ -96,9 +96,13 @@ class DowndatedModel:
         return float(np.square(self.residual).sum())
 
     def _scatter_root(self) -> np.ndarray:
-        """Cholesky factor of the scatter of the residuals, of whitened targets."""
-        residual = self.residual @ self._whitener
-        return cholesky(residual.T @ residual + EXPLAINED.float64 * np.eye(self.n_targets))
+        """Cholesky factor of the scatter of the residuals, of whitened targets, a little away from singular.
+
+        By an orthogonal factorization: the scatter of residuals that are rounding may be indefinite by rounding.
+        """
+        residual, m = self.residual @ self._whitener, self.n_targets
+        root = qr(np.vstack([residual, np.sqrt(EXPLAINED.float64) * np.eye(m)]), mode="r")[0][:m]
+        return root * np.where(np.diag(root) < 0, -1.0, 1.0)[:, None]
 
     def _log_det_scatter(self) -> float:
         return float(2.0 * np.log(np.diag(self._scatter_root())).sum())
