@@ -449,6 +449,12 @@ def test_labels_to_be_scored_are_read_as_those_of_fit():
             fitted.score(X, spoiled)
         with pytest.raises(ValueError, match="give y"):
             fitted.score(X, None)
+        weight = np.arange(N_ROWS) / N_ROWS
+        right = fitted.predict(X) == labels
+        assert fitted.score(X, labels, weight) == pytest.approx(np.average(right, weights=weight))
+        for bad in (np.zeros(N_ROWS), -weight, weight[1:], weight * np.nan):
+            with pytest.raises(ValueError, match="eight"):
+                fitted.score(X, labels, bad)
 
 
 def test_a_frame_of_which_nothing_is_kept_has_its_rows():

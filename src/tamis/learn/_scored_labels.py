@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
 
+from tamis._sklearn import check_sample_weight
 from tamis.base._target_values import check_holds_classes
+from tamis.base._validation import errors_in_one_line
 from tamis.table._target import read_target
 
 
@@ -47,4 +49,10 @@ class LabelClassifier(ClassifierMixin):
         labels = column_or_1d(labels, warn=True)
         check_holds_classes(labels, type(self).__name__)
         is_right = codes_of_labels(labels, self.classes_) == codes_of_labels(predicted, self.classes_)
-        return float(np.average(is_right, weights=sample_weight))
+        if sample_weight is None:
+            return float(is_right.mean())
+        with errors_in_one_line():
+            weight = check_sample_weight(sample_weight, is_right[:, None], dtype=np.float64, ensure_non_negative=True)
+        if not weight.sum() > 0:
+            raise ValueError("sample_weight is zero in all rows: there is nothing to score")
+        return float(np.average(is_right, weights=weight))
